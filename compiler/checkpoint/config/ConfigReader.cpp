@@ -379,9 +379,13 @@ Expected<ModelConfig> readWrapped(const Json &root, const Family &family) {
   return config;
 }
 
-/// The name under `architectures`, which must be a list of one.
+/// The name under `architectures`, which must be a list of one. transformers 4.57 writes that of a
+/// Qwen2.5-VL into `text_config` alone.
 Expected<std::string> readArchitecture(const Json &root) {
-  auto list = root.at("architectures");
+  constexpr std::string_view key = "architectures";
+  const auto text = root.find("text_config");
+  const bool isInside = !JsonFields(root).has(key) && text && text->isObject();
+  auto list = isInside && text->find(key) ? text->at(key) : root.at(key);
   if (!list)
     return list.error();
   if (!list->isArray() || list->size() != 1)
