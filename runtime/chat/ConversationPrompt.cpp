@@ -155,7 +155,8 @@ private:
     lost.clear();
     const Json &messages = variables.all["messages"];
     for (size_t i = 0; i < messages.size(); ++i) {
-      const std::string part = lostPart(messages[i], provenance, prompt.text.size(), thoughtsEnd);
+      const std::string part =
+          lostPart(messages[i], provenance, prompt.text.size(), chatTemplate, thoughtsEnd);
       if (part.empty())
         continue;
       const Json &told = conversation.messages[variables.indices[i]];

@@ -2,6 +2,7 @@
 // Goes through messages as a template gets them, and asks for each string where it came to stand.
 #include "runtime/chat/PromptCheck.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace ingot::runtime {
@@ -12,8 +13,10 @@ using Json = nlohmann::ordered_json;
 
 class Check {
 public:
-  Check(const Provenance &provenance, size_t size, std::string_view thoughtsEnd)
-      : provenance(provenance), size(size), thoughtsEnd(thoughtsEnd) {}
+  Check(const Provenance &provenance, size_t size, const ChatTemplate &chatTemplate,
+        std::string_view thoughtsEnd)
+      : provenance(provenance), size(size), source(chatTemplate.source()),
+        thoughtsEnd(thoughtsEnd) {}
 
   std::string lostPart(const Json &message) const {
     const bool isAssistant = message["role"] == "assistant";
@@ -34,12 +37,22 @@ public:
 
 private:
   bool isThere(const std::string &text, bool mayHaveThoughts) const {
-    const size_t missing = provenance.lastMissing(text, size);
-    if (missing == text.npos)
+    const std::vector<Span> missing = provenance.missing(text, size);
+    if (missing.empty())
       return true;
     const size_t end =
         mayHaveThoughts && !thoughtsEnd.empty() ? text.rfind(thoughtsEnd) : text.npos;
-    return end != text.npos && missing < end + thoughtsEnd.size();
+    const size_t thoughts = end == text.npos ? 0 : end + thoughtsEnd.size();
+    return std::ranges::all_of(missing, [&](const Span &part) {
+      return part.end <= thoughts || isSwitch(text.substr(part.begin, part.end - part.begin));
+    });
+  }
+
+  /// Whether the template takes a word out of texts because it does what it says: "/no_think".
+  bool isSwitch(const std::string &word) const {
+    return word.starts_with('/') && word.size() <= 32 &&
+           (source.find("'" + word + "'") != source.npos ||
+            source.find('"' + word + '"') != source.npos);
   }
 
   bool isThere(const Json &content, bool mayHaveThoughts) const {
@@ -72,14 +85,14 @@ private:
 
   const Provenance &provenance;
   const size_t size;
-  const std::string_view thoughtsEnd;
+  const std::string_view source, thoughtsEnd;
 };
 
 } // namespace
 
 std::string lostPart(const Json &message, const Provenance &provenance, size_t size,
-                     std::string_view thoughtsEnd) {
-  return Check(provenance, size, thoughtsEnd).lostPart(message);
+                     const ChatTemplate &chatTemplate, std::string_view thoughtsEnd) {
+  return Check(provenance, size, chatTemplate, thoughtsEnd).lostPart(message);
 }
 
 } // namespace ingot::runtime

@@ -42,18 +42,13 @@ uint32_t Provenance::lastEndBefore(uint32_t place) const {
   return last;
 }
 
-/// The place of the last byte of `text` that is no white space; npos: there is none.
-static size_t lastWord(std::string_view text) {
-  const size_t size = trimWhitespace(text);
-  return size == 0 ? std::string::npos : size - 1;
-}
-
-size_t Provenance::lastMissing(const std::string &given, size_t size) const {
-  size_t missing = std::string::npos, reached = 0;
+std::vector<Span> Provenance::missing(const std::string &given, size_t size) const {
+  std::vector<Span> parts;
+  size_t reached = 0;
   auto leave = [&](size_t begin, size_t end) {
-    const size_t word = lastWord(std::string_view(given).substr(begin, end - begin));
-    if (word != std::string::npos)
-      missing = begin + word;
+    const auto part = std::string_view(given).substr(begin, end - begin);
+    if (const size_t words = skipWhitespace(part); words < part.size())
+      parts.push_back({uint32_t(begin + words), uint32_t(begin + trimWhitespace(part))});
   };
   for (const Placed &placed : placesOf(given)) {
     if (placed.prompt.begin >= size)
@@ -66,7 +61,7 @@ size_t Provenance::lastMissing(const std::string &given, size_t size) const {
     reached = std::max<size_t>(reached, std::min<size_t>(end, placed.given.end));
   }
   leave(reached, given.size());
-  return missing;
+  return parts;
 }
 
 } // namespace ingot::runtime

@@ -33,9 +33,9 @@ public:
   /// there is none.
   uint32_t lastEndBefore(uint32_t place) const;
 
-  /// Where in `given` the last byte is that is not in the first `size` bytes of the prompt and no
-  /// white space; npos: there is none.
-  size_t lastMissing(const std::string &given, size_t size) const;
+  /// The parts of `given` that are not in the first `size` bytes of the prompt, without the white
+  /// space around them, which alone is none.
+  std::vector<Span> missing(const std::string &given, size_t size) const;
 
 private:
   std::vector<jinja::Piece> pieces; ///< of known origin, and in its order

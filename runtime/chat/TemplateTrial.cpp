@@ -48,7 +48,7 @@ bool TemplateTrial::says(const Json &messages, const Json &tools) const {
     return false;
   uint32_t before = 0;
   for (const Json &message : made.variables["messages"]) {
-    if (!lostPart(message, made.provenance, made.prompt.size(), {}).empty())
+    if (!lostPart(message, made.provenance, made.prompt.size(), chatTemplate, {}).empty())
       return false;
     if (message["role"] != "tool" || !message["content"].is_string())
       continue;
@@ -64,7 +64,8 @@ bool TemplateTrial::says(const Json &messages, const Json &tools) const {
 bool TemplateTrial::saysCall(const Json &messages, const Json &tools) const {
   const Run made = run(messages, tools);
   const Json &call = made.variables["messages"][1];
-  if (!made.rendered || !lostPart(call, made.provenance, made.prompt.size(), {}).empty())
+  if (!made.rendered ||
+      !lostPart(call, made.provenance, made.prompt.size(), chatTemplate, {}).empty())
     return false;
   auto isBehind = [&](const std::string &text, char quote) {
     const uint32_t place = made.provenance.placesOf(text)[0].prompt.begin;

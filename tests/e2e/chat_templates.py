@@ -39,11 +39,12 @@ class ChatTemplates(harness.BuildTest):
 
     def test_another_template(self):
         path = self.folder / "other.jinja"
-        path.write_text("{{ strftime_now('%A %d %b %Y') }} {{ x|tojson }} {{ y }}\n")
+        path.write_text("{{ strftime_now('%A %d %b %Y') }} {{ x|tojson }} {{ y }}"
+                        "{{ messages[0].content }}\n")
         self.assertEqual(
             self.render(QUESTION, "--template", path, "--set", "now=2024-02-29 01:02:03",
                         "--set", 'x={"a": [1, null]}', "--set", "y=some text"),
-            'Thursday 29 Feb 2024 {"a": [1, null]} some text')
+            'Thursday 29 Feb 2024 {"a": [1, null]} some textTell me of a fox.')
         result = subprocess.run(
             [harness.programs / "ingot-run", "template", self.engine(), "--messages", "-",
              "--template", path], input=json.dumps(QUESTION), capture_output=True, text=True,
@@ -74,7 +75,8 @@ class ChatTemplates(harness.BuildTest):
                               (("--name", "nosuch"), "E6074")):
             self.assertIn(code, self.render(QUESTION, *options, check=False))
         for body, code in (({}, "E6071"), ([{"content": ""}], "E6071"),
-                           ({"messages": QUESTION, "tools": [{"type": "function"}]}, "E6072")):
+                           ({"messages": QUESTION, "tools": [{"type": "function"}]}, "E6072"),
+                           ({"messages": QUESTION, "documents": [{"text": "x"}]}, "E6076")):
             self.assertIn(code, self.render(body, check=False))
         path = self.folder / "request.json"
         path.write_text("[" * 100000)

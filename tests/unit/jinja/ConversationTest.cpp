@@ -326,6 +326,11 @@ TEST(Conversation, WhatIsNotInThePromptIsRefused) {
   EXPECT_EQ(prompt("{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}",
                    {{"messages", {{{"role", "assistant"}, {"content", "so</think>yes"}}}}}),
             "yes");
+  // A word that the template acts on is no loss.
+  const std::string switches = "{{ messages[0].content.replace('/no_think', '') }}";
+  EXPECT_EQ(prompt(switches, {{"messages", {user("Hi /no_think there")}}}), "Hi  there");
+  refused("{{ messages[0].content.replace('no', '') }}", {{"messages", {user("no one")}}},
+          "messages[0].content");
   EXPECT_EQ(prompt("{{ messages[0].content.split('</think>')[-1] }}",
                    {{"messages", {user("so</think>yes")}}})
                 .substr(0, 11),

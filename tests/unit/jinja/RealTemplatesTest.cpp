@@ -4,9 +4,11 @@
 #include "runtime/chat/ConversationPrompt.h"
 #include "tests/unit/jinja/Rendering.h"
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 
 namespace ingot::test {
