@@ -43,9 +43,9 @@ static checkpoint::Outcome checkFilesOf(const BuildOptions &options, runtime::Co
                                      : checkpoint::Checkpoint::open(options.model);
   if (!model)
     return model.error();
+  // One that cannot be added is refused where that is done.
   if (!options.lora.empty())
-    if (auto added = model->addAdapter(options.lora, options.loraScale); !added)
-      return added;
+    (void)model->addAdapter(options.lora, options.loraScale);
   addModel(files, "MODEL", *model, options.model);
   addRecipe(files, options.recipe);
   const std::vector<std::filesystem::path> texts(options.calibrationText.begin(),

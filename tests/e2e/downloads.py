@@ -31,8 +31,7 @@ class Downloads(harness.BuildTest):
 
     def refuse(self, model, code, *mentions, options=()):
         output = self.folder / "refused" / "m.ingot"
-        if code != "INGOT-E7010":
-            output.parent.mkdir(exist_ok=True)
+        output.parent.mkdir(exist_ok=True)
         result = self.build(model, output, *options)
         self.assert_refused(result, output, code)
         for mention in mentions:
@@ -130,7 +129,10 @@ class Downloads(harness.BuildTest):
 
     def test_what_cannot_be_written_is_noticed_first(self):
         nothing = self.folder / "no-model"
-        self.refuse(nothing, "INGOT-E7103", "refused")
+        absent = self.folder / "absent" / "m.ingot"
+        result = self.build(nothing, absent)
+        self.assert_refused(result, absent, "INGOT-E7103")
+        self.assertIn(str(absent), result.stdout)
         self.refuse(nothing, "INGOT-E7001", "no-model")
         for report in (self.folder, self.folder / "absent" / "report.json"):
             self.refuse(nothing, "INGOT-E7103", "--report", options=("--report", report))

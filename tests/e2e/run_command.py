@@ -186,7 +186,7 @@ class RunCommand(harness.BuildTest):
 
     def test_errors_are_those_of_the_parts(self):
         for arguments, code in ((("none", "-p", "x"), "INGOT-E7001"),
-                                ((self.model, "--recipe"), "INGOT-E2103"),
+                                ((self.model, "-p", "x", "--recipe"), "INGOT-E2103"),
                                 ((self.model, "--target", "reference", "--cache", self.cache,
                                   "--such"), "INGOT-E2103")):
             result = self.ingot("run", *arguments)
