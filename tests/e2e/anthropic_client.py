@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The official `anthropic` client (build/anthropic, from scripts/setup --full) drives
-`ingot-server`: plain, streamed, system prompts, stop sequences, counts, errors, cancellation."""
+`ingot-server` with a key: plain, streamed, system prompts, stop sequences, counts, errors, cancellation."""
 import pathlib
 import sys
 
@@ -22,8 +22,10 @@ from server_process import wait_for
 
 class Messages(ChatTest):
     def setUp(self):
-        self.server = self.start()
-        self.client = anthropic.Anthropic(base_url=self.server.address, api_key="none",
+        keys = self.folder / "keys"
+        keys.write_text("KEY\n", encoding="ascii")
+        self.server = self.start("--api-keys", keys)
+        self.client = anthropic.Anthropic(base_url=self.server.address, api_key="KEY",
                                           max_retries=0, timeout=60)
         self.addCleanup(self.client.close)
 
@@ -61,6 +63,9 @@ class Messages(ChatTest):
         self.assertIn("INGOT-E6072", str(caught.exception))
 
     def test_errors_and_cancellation(self):
+        with self.assertRaises(anthropic.AuthenticationError):
+            self.client.with_options(api_key="other").messages.create(
+                model="toy", messages=HELLO, max_tokens=1)
         with self.assertRaises(anthropic.NotFoundError):
             self.ask(model="other")
         with self.assertRaises(anthropic.BadRequestError):
@@ -70,6 +75,33 @@ class Messages(ChatTest):
         next(iter(stream))
         stream.close()
         wait_for(self.server.is_idle)
+
+
+class ClearedContext(EchoTest):
+    def test_edits_are_told(self):
+        client = anthropic.Anthropic(base_url=self.start().address, api_key="none", max_retries=0,
+                                     timeout=60)
+        self.addCleanup(client.close)
+        asked = {"model": "toy", "betas": ["context-management-2025-06-27"], "messages": [
+            *HELLO, {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "hm", "signature": ""},
+                {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "paris"}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "rain"}]},
+            {"role": "user", "content": "hello"}], "context_management": {"edits": [
+                {"type": "clear_thinking_20251015", "keep": "all"},
+                {"type": "clear_tool_uses_20250919", "clear_tool_inputs": True,
+                 "trigger": {"type": "tool_uses", "value": 0},
+                 "keep": {"type": "tool_uses", "value": 0}}]}}
+        whole = client.beta.messages.create(max_tokens=600, **asked)
+        edit, = whole.context_management.applied_edits
+        self.assertEqual((edit.type, edit.cleared_tool_uses), ("clear_tool_uses_20250919", 1))
+        with client.beta.messages.stream(max_tokens=600, **asked) as stream:
+            final = stream.get_final_message()
+        self.assertEqual(final.context_management.applied_edits, [edit])
+        counted = client.beta.messages.count_tokens(**asked)
+        self.assertEqual(counted.context_management.original_input_tokens - counted.input_tokens,
+                         edit.cleared_input_tokens)
 
 
 class Calls(EchoTest):

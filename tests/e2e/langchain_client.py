@@ -79,9 +79,10 @@ class LangChain(EchoTest):
         self.assertEqual(counted, self.anthropic().invoke("hello").usage_metadata["input_tokens"])
 
     def test_context_management(self):
-        model = self.anthropic(context_management={"edits": [{
-            "type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 0},
-            "keep": {"type": "tool_uses", "value": 0}}]}).bind_tools([LOOK])
+        edits = [{"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 0},
+                  "trigger": {"type": "tool_uses", "value": 0}}]
+        model = self.anthropic(betas=["context-management-2025-06-27"],
+                               context_management={"edits": edits}).bind_tools([LOOK])
         asked = [HumanMessage(ANSWER)]
         answer = model.invoke(asked)
         again = model.invoke([*asked, answer,

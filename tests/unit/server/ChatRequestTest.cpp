@@ -252,14 +252,14 @@ const std::string history = R"({"max_tokens": 1, "messages": [
   {"role": "user", "content": "one"},
   {"role": "assistant", "content": [{"type": "thinking", "thinking": "t1", "signature": ""},
     {"type": "tool_use", "id": "a", "name": "read", "input": {"at": "a"}}]},
-  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "result a"}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "gave a"}]},
   {"role": "assistant", "content": [{"type": "thinking", "thinking": "t2", "signature": ""},
     {"type": "tool_use", "id": "b", "name": "write", "input": {"at": "b"}}]},
-  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "result b"},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "gave b"},
     {"type": "text", "text": "two"}]},
   {"role": "assistant", "content": [{"type": "thinking", "thinking": "t3", "signature": ""},
     {"type": "tool_use", "id": "c", "name": "read", "input": {"at": "c"}}]},
-  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "result c"}]},
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "gave c"}]},
   {"role": "assistant", "content": [{"type": "thinking", "thinking": "t4", "signature": ""}]},
   {"role": "user", "content": "three"}], "context_management": {"edits": )";
 
@@ -295,16 +295,16 @@ TEST(ChatRequestTest, HistoryIsCleared) {
   MessagesRequest cleared =
       request("[" + uses + R"("value": 2}, "keep": {"type": "tool_uses", "value": 1}}])");
   text = said(cleared);
-  EXPECT_TRUE(lacks(text, {"result a", "result b"}));
-  EXPECT_FALSE(lacks(text, {"result c"}) || lacks(text, {R"("at":"a")"}));
+  EXPECT_TRUE(lacks(text, {"gave a", "gave b"}));
+  EXPECT_FALSE(lacks(text, {"gave c"}) || lacks(text, {R"("at":"a")"}));
   EXPECT_EQ(cleared.appliedEdits[0]["cleared_tool_uses"], 2);
   text = said(request("[" + uses + R"("value": 0}, "keep": {"type": "tool_uses", "value": 0},
     "exclude_tools": ["write"], "clear_tool_inputs": true}])"));
-  EXPECT_TRUE(lacks(text, {"result a", "result c", R"("at":"a")", R"("at":"c")"})) << text;
-  EXPECT_FALSE(lacks(text, {"result b"}) || lacks(text, {R"("at":"b")"})) << text;
+  EXPECT_TRUE(lacks(text, {"gave a", "gave c", R"("at":"a")", R"("at":"c")"})) << text;
+  EXPECT_FALSE(lacks(text, {"gave b"}) || lacks(text, {R"("at":"b")"})) << text;
   text = said(request("[" + uses + R"("value": 0}, "keep": {"type": "tool_uses", "value": 0},
     "clear_tool_inputs": ["write"]}])"));
-  EXPECT_TRUE(lacks(text, {"result a", "result b", "result c", R"("at":"b")"})) << text;
+  EXPECT_TRUE(lacks(text, {"gave a", "gave b", "gave c", R"("at":"b")"})) << text;
   EXPECT_FALSE(lacks(text, {R"("at":"a")"})) << text;
   // By default the last three stay, and nothing is cleared below 100,000 tokens.
   for (const std::string &edits :
