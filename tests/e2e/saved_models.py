@@ -10,7 +10,7 @@ import sys
 import unittest
 
 import harness
-from model_families import F32, ModelFamilies
+import model_families
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
@@ -23,13 +23,14 @@ TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 
 @unittest.skipUnless(PYTHON.exists(), "scripts/setup --full installs torch")
 class SavedModels(harness.BuildTest):
-    steps, compare = ModelFamilies.steps, ModelFamilies.compare
+    steps = model_families.ModelFamilies.steps
+    compare = model_families.ModelFamilies.compare
 
     def setUp(self):
         super().setUp()
         self.tokenizer = self.checkpoint("--shape", "tiny")
         self.recipe = self.folder / "f32.yaml"
-        self.recipe.write_text(F32)
+        self.recipe.write_text(model_families.F32)
 
     def save(self, name, *options):
         folder = self.folder / name
@@ -41,10 +42,9 @@ class SavedModels(harness.BuildTest):
         folders = sorted(saved.iterdir())
         self.assertGreaterEqual(len(folders), least)
         for folder in folders:
-            case = models.Case({}, prompt=60, context=128)
             golden = json.loads((folder / "golden.json").read_text())
+            case = models.Case({}, context=golden["context"])
             case.prompt = golden["prompt"]
-            case.context = golden["context"]
             for file in TOKENIZER:
                 shutil.copyfile(self.tokenizer / file, folder / file)
             with self.subTest(saved.name, model=folder.name):
