@@ -4,6 +4,7 @@
 #include "runtime/server/ConfigFile.h"
 #include "runtime/server/RequestLog.h"
 #include "runtime/server/ResponseText.h"
+#include "runtime/server/UnservedFields.h"
 #include "tests/fuzz/targets/Target.h"
 
 using namespace ingot;
@@ -28,8 +29,8 @@ std::vector<std::string> fuzz::words() {
                            "include_usage", "echo", "logprobs", "temperature", "top_p", "top_k",
                            "seed", "logit_bias", "stop", "stop_token_ids", "priority"})
     words.push_back('"' + std::string(name) + '"');
-  for (std::string_view name : runtime::refusedFields())
-    words.push_back('"' + std::string(name) + '"');
+  for (const runtime::UnservedField &field : runtime::unservedFields())
+    words.push_back('"' + std::string(field.name) + '"');
   return words;
 }
 
