@@ -27,8 +27,8 @@ int64_t StepClock::promptBudget(int64_t waiting) const {
   if (tokenSeconds <= 0)
     return std::numeric_limits<int64_t>::max();
   constexpr double unseenSeconds = 0.025, shareOfDecode = 1.5, mostSteps = 16;
-  double share = std::max({unseenSeconds, shareOfDecode * decodeSeconds,
-                           double(waiting) * tokenSeconds / mostSteps});
+  double share = std::max(
+      {unseenSeconds, shareOfDecode * decodeSeconds, double(waiting) * tokenSeconds / mostSteps});
   share = std::min(share, limit - decodeSeconds);
   return int64_t(std::max(0.0, std::min(share / tokenSeconds, 1e12)));
 }
