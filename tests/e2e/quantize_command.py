@@ -203,6 +203,16 @@ class QuantizeCommand(quantizing.QuantizingTest):
         self.assertIn("INGOT-E2113", result.stdout)
 
         none = self.fresh("none") / "m.ingot"
+        # What is quantized already is quantized again where that is asked for.
+        again = ("quantize", file, "-o", self.folder / "again.gguf", "--recipe", "q6_k", *text)
+        for result in self.ingot(*again), self.build(file, none, "--recipe", "q6_k", *text):
+            self.assert_refused(result, none, "INGOT-E2105: .* tensors are quantized already")
+        result = self.ingot(*again, "--allow-requantize")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("tensors are quantized already", result.stdout)
+        result = self.build(file, self.folder / "int8.ingot", "--recipe", "int8")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("more: quantized again", result.stdout)
         for code, model, *options in [("E2130", GGUF, "--bits", 5), ("E2130", GGUF, "--max-kl", 1),
                                       ("E2130", GGUF, "--lockfile", "l.yaml"),
                                       ("E2115", GGUF, "--lora", self.folder)]:
