@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The official `anthropic` client (build/anthropic, from scripts/setup --full) drives
-`ingot-server` with a key: plain, streamed, system prompts, stop sequences, counts, errors,
-cancellation."""
+`ingot-server` with a key: plain, streamed, system prompts, stop sequences, counts, context that is
+cleared, errors, cancellation."""
 import pathlib
 import sys
 

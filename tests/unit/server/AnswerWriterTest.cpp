@@ -8,6 +8,7 @@
 #include "tests/unit/server/ToyModel.h"
 
 #include <gtest/gtest.h>
+#include <map>
 
 using namespace ingot::runtime;
 using namespace ingot::test;
@@ -294,6 +295,32 @@ TEST_F(AnswerWriterTest, AnExceptionEndsTheResponse) {
     EXPECT_TRUE(
         toy.model->loop->waitIdle(std::chrono::steady_clock::now() + std::chrono::seconds(60)));
   }
+}
+
+TEST_F(AnswerWriterTest, CallsComeBackAsTheirToolsWereOffered) {
+  const std::string calls = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"at\": 1}}\n"
+                            "</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": "
+                            "{\"input\": \"a \\\"b\\\"\"}}\n</tool_call>";
+  ResponsesRequest request;
+  request.chat.stream = streamed = true;
+  request.offered = {{"look", {false, "files", "see"}}, {"go", {true, "", "go"}}};
+  ResponsesWriter writer(*toy.model, request, families(), settings(true), "x");
+  std::map<std::string, Json> last;
+  std::string input;
+  for (const Json &event : eventsOf(write(writer, calls, 3))) {
+    last[event["type"]] = event;
+    if (event["type"] == "response.custom_tool_call_input.delta")
+      input += event["delta"].get<std::string>();
+  }
+  const Json &output = last["response.completed"]["response"]["output"];
+  ASSERT_EQ(output.size(), 2u);
+  EXPECT_EQ(output[0]["type"], "function_call");
+  EXPECT_EQ(output[0]["name"], "see");
+  EXPECT_EQ(output[0]["namespace"], "files");
+  EXPECT_EQ(output[1]["type"], "custom_tool_call");
+  EXPECT_EQ(output[1]["input"], "a \"b\"");
+  EXPECT_EQ(input, "a \"b\"");
+  EXPECT_EQ(last["response.custom_tool_call_input.done"]["input"], "a \"b\"");
 }
 
 TEST_F(AnswerWriterTest, ErrorsInsideStreams) {
