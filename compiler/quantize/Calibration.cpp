@@ -57,6 +57,11 @@ Outcome Calibration::resume(int64_t layers, int64_t sequences) {
 
 namespace {
 
+void widen(float &most, std::span<const float> values) {
+  for (float value : values)
+    most = std::max(most, std::abs(value));
+}
+
 /// What a part's taps have, of one sequence.
 class TapValues {
 public:
@@ -66,15 +71,20 @@ public:
       if (group->routed)
         values[group->routed->tap];
     }
-    for (const auto &[name, unused] : values)
+    for (const auto &[name, unused] : values) {
       taps.push_back(name);
+      most[name] = 0;
+    }
   }
 
   /// In the order of `set`.
   const std::vector<std::string> &names() const { return taps; }
   void set(size_t tap, std::span<const float> rows) {
     values[taps[tap]].assign(rows.begin(), rows.end());
+    widen(most[taps[tap]], rows);
   }
+  /// The largest magnitude that the tap of `group` had in any sequence.
+  float mostOf(const compiler::ProductGroup &group) const { return most.at(group.tap); }
 
   TappedRows of(const compiler::ProductGroup &group) const {
     TappedRows rows{values.at(group.tap), {}};
@@ -85,13 +95,9 @@ public:
 
 private:
   std::map<std::string, std::vector<float>> values;
+  std::map<std::string, float> most;
   std::vector<std::string> taps;
 };
-
-void widen(float &most, std::span<const float> values) {
-  for (float value : values)
-    most = std::max(most, std::abs(value));
-}
 
 /// Adds a sequence's rows of `group`; `original`: or null.
 void add(InputStatistics &statistics, const compiler::ProductGroup &group, const TapValues &own,
@@ -169,8 +175,10 @@ Calibration::observe(PartEngine &engine, int64_t layer,
           part.build.threads);
     progress(i + 1, count);
   }
-  for (InputStatistics &of : statistics)
-    of.moments.finish();
+  for (size_t group = 0; group < groups.size(); ++group) {
+    statistics[group].moments.finish();
+    statistics[group].mostOfAll = own.mostOf(*groups[group]);
+  }
   return statistics;
 }
 

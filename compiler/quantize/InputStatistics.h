@@ -19,7 +19,9 @@ struct InputStatistics {
   Moments moments;
   std::vector<double> magnitudes = {}; ///< sums of |x| of each column
   std::vector<float> most = {};        ///< largest |x| of each column
-  std::vector<float> sampled = {};     ///< every `stride`-th row [count, columns]
+  /// Largest |x| of all rows that were there, also those that other experts read.
+  float mostOfAll = 0;
+  std::vector<float> sampled = {}; ///< every `stride`-th row [count, columns]
   int64_t stride = 1;
 
   /// Adds rows [count, columns]; `original`: what the unquantized model has in their places, or

@@ -374,9 +374,11 @@ static Outcome quantizeTogether(const LayerSettings &settings,
           return scaled;
   for (size_t i = 0; i < groups.size(); ++i) {
     float most = 0;
-    if (!statistics.empty())
+    if (known[i])
       for (float column : statistics[i].most)
         most = std::max(most, column);
+    else if (!statistics.empty()) // no token of the expert's is clipped that another could have
+      most = statistics[i].mostOfAll;
     if (auto rounded = work.round(*groups[i], known[i], most, result); !rounded)
       return rounded;
   }

@@ -256,17 +256,25 @@ private:
   /// Says which experts of a batch the text says too little of.
   void nameRareExperts(const GroupBatch &batch, std::span<const InputStatistics> statistics) {
     std::set<int64_t> rare;
+    bool isScaled = false;
+    std::string unused;
     for (size_t i = 0; i < batch.size(); ++i)
-      if (!hasEnoughRows(*batch[i], statistics[i]))
+      if (!hasEnoughRows(*batch[i], statistics[i])) {
         rare.insert(expertOf(*batch[i]));
+        for (const compiler::Product &product : batch[i]->products)
+          if (const auto record = recordFor(settings, product, unused))
+            isScaled |= recipe::isStatic(record->inputs);
+      }
     if (rare.empty())
       return;
     std::string list;
     for (int64_t expert : rare)
       list += (list.empty() ? "" : ", ") + std::to_string(expert);
-    progress.warn(checkpoint::message("layer ", done + 1, ": fewer than ", kFewestRows,
-                                      " tokens went to experts ", list,
-                                      ", which are rounded as round-mse does"));
+    const bool isRounded = recipe::isCalibrated(options.recipe.method);
+    progress.warn(checkpoint::message(
+        "layer ", done + 1, ": fewer than ", kFewestRows, " tokens went to experts ", list,
+        isRounded ? ", which are rounded as round-mse does" : "",
+        isScaled ? ", whose inputs have the scale of the layer's largest" : ""));
   }
 
   /// Writes what became of a batch, and for the next layer what it means.

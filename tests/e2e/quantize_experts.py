@@ -249,6 +249,26 @@ class QuantizeExperts(harness.BuildTest):
         self.assertIn("model.language_model.layers.1.mlp.experts.0.up_proj.weight_packed", found[0])
         self.assertEqual(*found)
 
+    def test_scales_of_inputs_that_no_token_gave(self):
+        """They are the largest of the layer, by which no token is clipped that went elsewhere."""
+        model = self.model("qwen2_moe")
+        recipe = self.write("static.yaml", RECIPE.replace("int4, group: 128", "fp8")
+                            % "round" + "activations: fp8-static\n")
+        output = self.folder / "static"
+        result = self.ingot("quantize", model, "-o", output, "--recipe", recipe, "--samples", 8,
+                            "--length", 64, "--calibration-text", self.calibration)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("scale of the layer's largest", result.stdout)
+        self.assertNotIn("round-mse", result.stdout)
+        tensors = read_tensors(output / "model.safetensors")
+        for layer in range(LAYERS):
+            for part in PARTS:
+                scales = [array.array("f", tensors[
+                    f"model.layers.{layer}.mlp.experts.{expert}.{part}.input_scale"][2])[0]
+                    for expert in range(EXPERTS)]
+                self.assertLess(max(scales), 0.9)
+                self.assertEqual(scales[NEVER], max(scales))
+
     def test_stacks_of_which_some_matrices_are_quantized(self):
         """The others are tensors of their own too, in the model's type."""
         model = self.model("llama4")
