@@ -150,6 +150,25 @@ Outcome applyTokenizerConfig(TokenizerSpec &spec, const Json &config) {
   return readChatTemplates(config, spec);
 }
 
+Outcome applyProcessorTemplate(TokenizerSpec &spec, const Json &file) {
+  if (!file.isObject())
+    return file.wrongType("an object");
+  TokenizerSpec own;
+  if (Outcome done = readChatTemplates(file, own); !done)
+    return done;
+  for (TokenizerChatTemplate &chat : own.chatTemplates) {
+    const auto known =
+        std::ranges::find(spec.chatTemplates, chat.name, &TokenizerChatTemplate::name);
+    if (known == spec.chatTemplates.end())
+      spec.chatTemplates.push_back(std::move(chat));
+    else if (known->text != chat.text)
+      spec.deviations.push_back({"chat_template.json", "a template " + inQuotes(chat.name),
+                                 "not read", "the tokenizer has another one, which counts",
+                                 /*isTold=*/true});
+  }
+  return {};
+}
+
 Outcome applySpecialTokensMap(TokenizerSpec &spec, const Json &map) {
   if (!map.isObject())
     return map.wrongType("an object");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t maxTokenizerBytes = uint64_t{64} << 20;
 constexpr uint64_t maxTemplateBytes = uint64_t{1} << 20;
-constexpr const char *tekkenFile = "tekken.json";
+constexpr const char *tekkenFile = "tekken.json", *processorTemplate = "chat_template.json";
 
 bool isThere(const std::filesystem::path &path) {
   std::error_code ignored;
@@ -55,7 +55,7 @@ std::vector<std::filesystem::path> additionalTemplates(const std::filesystem::pa
   return filesWith(directory / "additional_chat_templates", ".jinja");
 }
 
-/// chat_template.jinja is the default one, beside the additional ones.
+/// chat_template.jinja is the default one, beside the additional ones, before chat_template.json.
 Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec &spec) {
   if (const auto path = directory / "chat_template.jinja"; isThere(path))
     if (Outcome done = setChatTemplate("default", path, spec); !done)
@@ -63,7 +63,11 @@ Outcome readTemplateFiles(const std::filesystem::path &directory, TokenizerSpec 
   for (const auto &path : additionalTemplates(directory))
     if (Outcome done = setChatTemplate(path.stem().string(), path, spec); !done)
       return done;
-  return {};
+  const auto path = directory / processorTemplate;
+  if (!isThere(path))
+    return {};
+  const Expected<Json> file = Json::readFile(path, JsonLimits::ofPython());
+  return file ? applyProcessorTemplate(spec, *file) : Outcome(file.error());
 }
 
 /// The file with the vocabulary: tokenizer.json before tokenizer.model, which Mistral publishes
@@ -149,8 +153,8 @@ std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path &d
   }
   if (const auto path = modelFile(directory))
     files.push_back(*path);
-  for (const char *name :
-       {"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"})
+  for (const char *name : {"tokenizer_config.json", "special_tokens_map.json",
+                           "chat_template.jinja", processorTemplate})
     if (isThere(directory / name))
       files.push_back(directory / name);
   for (const auto &path : additionalTemplates(directory))

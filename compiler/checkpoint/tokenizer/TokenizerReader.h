@@ -13,9 +13,9 @@ namespace ingot::checkpoint {
 
 /// The tokenizer of the checkpoint at `path`: a directory, or a GGUF file (any part of a split
 /// one). In a directory, tokenizer.json wins over tokenizer.model (of either kind) and that over a
-/// tiktoken file; chat_template.jinja over the template of tokenizer_config.json;
-/// tokenizer_config.json over special_tokens_map.json. Errors: INGOT-E1401 (no tokenizer there),
-/// those below, those of readText() and of openGguf().
+/// tiktoken file; chat_template.jinja over the template of tokenizer_config.json, and both over
+/// chat_template.json; tokenizer_config.json over special_tokens_map.json. Errors: INGOT-E1401 (no
+/// tokenizer there), those below, those of readText() and of openGguf().
 Expected<TokenizerSpec> readTokenizer(const std::filesystem::path &path);
 
 /// The files beside the weights that readTokenizer reads, in a fixed order; of a GGUF file none.
@@ -38,6 +38,10 @@ Expected<TokenizerSpec> parseGgufTokenizer(const Json &metadata);
 /// around a text, where a sentencepiece model adds its first space, chat templates.
 /// Errors: INGOT-E1404, E1405, E1414, and wrong types.
 Outcome applyTokenizerConfig(TokenizerSpec &spec, const Json &config);
+
+/// Takes the template of a parsed chat_template.json, which processors of text and images wrote
+/// until 4.57 of transformers, if `spec` has none; else says where the two differ.
+Outcome applyProcessorTemplate(TokenizerSpec &spec, const Json &file);
 
 /// Sets the special ids that `spec` does not have yet from a parsed special_tokens_map.json.
 Outcome applySpecialTokensMap(TokenizerSpec &spec, const Json &map);

@@ -343,6 +343,14 @@ TEST(TokenizerPostProcessor, PutsIdsAroundTheText) {
   EXPECT_EQ(tokenizer->eosId(), 2);
   EXPECT_EQ(tokenizer->padId(), -1);
   EXPECT_EQ(tokenizer->chatTemplate(), "D");
+  const auto processor = checkpoint::Json::parse(R"({"chat_template": "P"})", "chat_template.json");
+  ASSERT_TRUE(processor && checkpoint::applyProcessorTemplate(spec, *processor));
+  EXPECT_EQ(load(spec)->chatTemplate(), "D");
+  ASSERT_EQ(spec.deviations.size(), 2u);
+  EXPECT_EQ(spec.deviations[1].what, "chat_template.json");
+  spec.chatTemplates.clear();
+  ASSERT_TRUE(checkpoint::applyProcessorTemplate(spec, *processor));
+  EXPECT_EQ(load(spec)->chatTemplate(), "P");
   EXPECT_EQ(tokenizer->chatTemplate("tool_use"), "T");
   EXPECT_EQ(tokenizer->chatTemplate("rag"), std::nullopt);
   // Other files say nothing of it.
