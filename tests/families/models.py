@@ -192,8 +192,8 @@ CASES = {
     "exaone4_full": of_type("exaone4", "Exaone4ForCausalLM", HEAD, {
         "sliding_window": None, "layer_types": ["full_attention"] * 2}, targets=("x86-64-v3",)),
     "olmo3": of_type("olmo3", "Olmo3ForCausalLM", SLIDING, {
-        "head_dim": 16, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
-                                         "original_max_position_embeddings": 32}},
+        "head_dim": 16, "rope_theta": 500000.0, "rope_scaling": {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}},
         prompt=60, context=96),
     "ernie4_5": of_type("ernie4_5", "Ernie4_5ForCausalLM", HEAD, TIED),
     "glm4": of_type("glm4", "Glm4ForCausalLM", HEAD, {"attention_bias": True}),
@@ -470,8 +470,9 @@ def fp8(checkpoint, chosen=is_projection):
     return stored, meant
 
 
-def write_safetensors(path, checkpoint):
-    header, offset = {}, 0
+def write_safetensors(path, checkpoint, framework=""):
+    """`framework`: which transformers asks old releases' files for."""
+    header, offset = {"__metadata__": {"format": framework}} if framework else {}, 0
     for name, (shape, data) in checkpoint.items():
         end = offset + data.itemsize * len(data)
         dtype = {"f": "F32", "B": "U8", "b": "I8", "i": "I32", "H": "F16"}[data.typecode]

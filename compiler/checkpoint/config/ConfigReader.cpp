@@ -206,6 +206,11 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &conf
                 "remove one of the two keys");
   experts.perToken = sameInAllLayers(fields, absent.expertsOfToken, absent.expertsPerToken);
   experts.innerSize = config.intermediateSize;
+  const std::string scoring = experts.routing.sigmoid ? "sigmoid" : "softmax";
+  if (fields.stringOr("scoring_func", scoring) != scoring)
+    fields.fail("scoring_func", "INGOT-E1057",
+                message("experts chosen otherwise than by ", scoring, " are not supported"),
+                "use a checkpoint of a family that chooses so");
   if (experts.perToken > experts.count)
     fields.fail(absent.expertsOfToken, "INGOT-E1051",
                 message(experts.perToken, " experts for each token, but there are ", experts.count),
@@ -379,9 +384,13 @@ Expected<ModelConfig> readWrapped(const Json &root, const Family &family) {
   return config;
 }
 
-/// The name under `architectures`, which must be a list of one.
+/// The name under `architectures`, which must be a list of one. transformers 4.57 writes that of a
+/// Qwen2.5-VL into `text_config` alone.
 Expected<std::string> readArchitecture(const Json &root) {
-  auto list = root.at("architectures");
+  constexpr std::string_view key = "architectures";
+  const auto text = root.find("text_config");
+  const bool isInside = !JsonFields(root).has(key) && text && text->isObject();
+  auto list = isInside && text->find(key) ? text->at(key) : root.at(key);
   if (!list)
     return list.error();
   if (!list->isArray() || list->size() != 1)

@@ -49,27 +49,31 @@ const std::vector<RopeRow> &ropeTypes() {
   return rows;
 }
 
-/// The row of the type that `object` names by `rope_type` or, in older files, `type`.
+/// The row of the type that `object` names by `rope_type` or, in older files, `type`. Both may
+/// stand there with names of one type: transformers 5 keeps the older name of what it saves again.
 Expected<const RopeRow *> ropeRow(const Json &object) {
-  std::optional<std::string> name;
+  const RopeRow *found = nullptr;
   for (std::string_view key : {"rope_type", "type"}) {
     auto member = object.find(key);
     if (!member || member->isNull())
       continue;
-    auto text = member->string();
-    if (!text)
-      return text.error();
-    if (name && *name != *text)
-      return member->error("INGOT-E1056", "rope_type and type name different types",
-                           "remove one of them");
-    name = *text;
+    auto name = member->string();
+    if (!name)
+      return name.error();
+    const auto row = std::ranges::find(ropeTypes(), *name, &RopeRow::name);
+    if (row == ropeTypes().end())
+      return member->error("INGOT-E1052",
+                           message("rope type ", inQuotes(*name), " is not supported"),
+                           "supported are default, linear, dynamic, llama3, yarn and longrope");
+    if (found && found->type != row->type)
+      return member->error(
+          "INGOT-E1056",
+          message("rope_type and type name different types: ", found->name, " and ", row->name),
+          "remove one of them");
+    if (!found)
+      found = &*row;
   }
-  std::string wanted = name.value_or("default");
-  for (const RopeRow &row : ropeTypes())
-    if (row.name == wanted)
-      return &row;
-  return object.error("INGOT-E1052", message("rope type ", inQuotes(wanted), " is not supported"),
-                      "supported are default, linear, dynamic, llama3, yarn and longrope");
+  return found ? found : &ropeTypes().front();
 }
 
 /// Refuses members the type does not take: they would change the model if they were understood.

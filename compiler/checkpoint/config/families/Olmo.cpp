@@ -35,16 +35,25 @@ constinit const Family olmo2 = {.architecture = "Olmo2ForCausalLM",
                                            config.slidingRope.emplace().theta = config.rope.theta;
                                          }}};
 
-constinit const Family olmo3 = {
-    .architecture = "Olmo3ForCausalLM",
-    .facts = slidingFacts(),
-    .json = {.eos = 50279,
-             .epsilon = 1e-5,
-             .rope = {.theta = theta},
-             .keys = {.flags = flags, .counts = window},
-             // transformers gives a rope_theta that stands alone to the layers that do not slide.
-             .readOwn = [](JsonFields &, ModelConfig &config) {
-               config.slidingRope.emplace().theta = theta;
-             }}};
+/// A rope_theta that stands alone is that of all layers, as in the releases of transformers that
+/// write it so.
+static void readTheta(JsonFields &fields, ModelConfig &config) {
+  constexpr std::string_view key = "rope_theta";
+  const double given = fields.numberOr(key, theta, 1, 1e15);
+  config.slidingRope.emplace().theta = given;
+  if (given != theta)
+    config.deviations.push_back({std::string(key), message(given), "that of all layers",
+                                 message("transformers 5 takes ", theta,
+                                         " for layers that slide, and writes rope_parameters"),
+                                 /*isTold=*/true});
+}
+
+constinit const Family olmo3 = {.architecture = "Olmo3ForCausalLM",
+                                .facts = slidingFacts(),
+                                .json = {.eos = 50279,
+                                         .epsilon = 1e-5,
+                                         .rope = {.theta = theta},
+                                         .keys = {.flags = flags, .counts = window},
+                                         .readOwn = readTheta}};
 
 } // namespace ingot::checkpoint::families

@@ -211,6 +211,10 @@ TEST(ModelConfig, CountsExpertsByEitherName) {
     EXPECT_TRUE(failsWith(with(architecture, R"(, "num_experts": 8, "num_local_experts": 9)"),
                           "INGOT-E1051", {"num_", "experts"}));
     EXPECT_TRUE(failsWith(with(architecture, ""), "INGOT-E1005", {"experts"}));
+    const std::string scored = R"(, "num_experts": 24, "scoring_func": )";
+    EXPECT_TRUE(succeeds(with(architecture, scored + R"("softmax")")));
+    EXPECT_TRUE(
+        failsWith(with(architecture, scored + R"("sigmoid")"), "INGOT-E1057", {"scoring_func"}));
   }
 }
 
@@ -378,6 +382,12 @@ TEST(ModelConfig, ReadsEveryRopeType) {
   EXPECT_EQ(rope(R"({"rope_scaling": {}})"), Rope{});
   EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})").theta, 1e6);
   EXPECT_EQ(rope(R"({"rope_scaling": {"type": "default", "factor": 1.0}})"), Rope{});
+  // Both keys, with names of one type: Qwen2.5-VL as transformers 5 saves it.
+  EXPECT_EQ(rope(R"({"rope_parameters": {"rope_type": "default", "type": "mrope",
+                     "rope_theta": 1e4, "mrope_section": [2, 3, 3]}})"),
+            Rope{});
+  EXPECT_EQ(rope(R"({"rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 4}})"),
+            linear);
 }
 
 /// Phi3ForCausalLM with heads of 16 columns; `changes` as for configWith().
@@ -527,6 +537,10 @@ TEST(ModelConfig, RefusesBadRope) {
                       "rope_scaling.factor"));
   EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "rope_type": "dynamic"}})",
                       "INGOT-E1056", "rope_type and type"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "mrope", "rope_type": "yarn", "factor": 4}})",
+                      "INGOT-E1056", "yarn and mrope"));
+  EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "ntk", "rope_type": "default"}})", "INGOT-E1052",
+                      "rope_scaling.type"));
   EXPECT_TRUE(refused(R"({"rope_scaling": {"type": "linear", "factor": 2, "mscale": 1}})",
                       "INGOT-E1056", "\"mscale\""));
   EXPECT_TRUE(refused(R"({"rope_scaling": 3})", "INGOT-E1004", "an object"));
@@ -645,6 +659,33 @@ TEST(GenerationConfig, TellsValuesThatMakeNoSense) {
   EXPECT_EQ(config->deviations.size(), 1u);
   EXPECT_EQ(GenerationConfig::parse(R"({"top_k": 20.0})", "g.json", 100)->topK, 20u);
   EXPECT_TRUE(failsWith(GenerationConfig::parse("[]", "g.json", 100), "INGOT-E1004"));
+}
+
+TEST(ModelConfig, RotationOfAllLayersOfOlmo3) {
+  const std::string olmo = R"({"architectures": ["Olmo3ForCausalLM"], "rope_theta": )";
+  auto usual = configWith(olmo + "500000}"), other = configWith(olmo + "20000}");
+  ASSERT_TRUE(succeeds(usual) && succeeds(other));
+  EXPECT_TRUE(usual->deviations.empty());
+  EXPECT_EQ(usual->slidingRope->theta, 500000);
+  EXPECT_EQ(other->rope.theta, 20000);
+  EXPECT_EQ(other->slidingRope->theta, 20000);
+  EXPECT_EQ(other->deviations.size(), 1u); // transformers 5 reads it otherwise
+}
+
+TEST(ModelConfig, ArchitectureMayStandWithTheTextPart) {
+  auto parse = [](std::string_view keys) {
+    return parseModelConfig(message("{", keys, R"("model_type": "qwen2_5_vl", "text_config": {
+      "architectures": ["Qwen2_5_VLForConditionalGeneration"], "hidden_size": 64,
+      "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "vocab_size": 100}})"),
+                            "config.json");
+  };
+  for (const char *keys : {"", R"("architectures": null, )"}) {
+    auto config = parse(keys);
+    ASSERT_TRUE(config) << config.error().str();
+    EXPECT_EQ(config->architecture, "Qwen2_5_VLForConditionalGeneration");
+  }
+  EXPECT_TRUE(failsWith(parse(R"("architectures": ["Other"], )"), "INGOT-E1050", {"Other"}));
 }
 
 TEST(ModelConfig, NoMoreOfAHeadRotatesThanThereIs) {
