@@ -206,6 +206,11 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &conf
                 "remove one of the two keys");
   experts.perToken = sameInAllLayers(fields, absent.expertsOfToken, absent.expertsPerToken);
   experts.innerSize = config.intermediateSize;
+  const std::string scoring = experts.routing.sigmoid ? "sigmoid" : "softmax";
+  if (fields.stringOr("scoring_func", scoring) != scoring)
+    fields.fail("scoring_func", "INGOT-E1057",
+                message("experts chosen otherwise than by ", scoring, " are not supported"),
+                "use a checkpoint of a family that chooses so");
   if (experts.perToken > experts.count)
     fields.fail(absent.expertsOfToken, "INGOT-E1051",
                 message(experts.perToken, " experts for each token, but there are ", experts.count),

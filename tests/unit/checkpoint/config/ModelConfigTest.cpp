@@ -211,6 +211,10 @@ TEST(ModelConfig, CountsExpertsByEitherName) {
     EXPECT_TRUE(failsWith(with(architecture, R"(, "num_experts": 8, "num_local_experts": 9)"),
                           "INGOT-E1051", {"num_", "experts"}));
     EXPECT_TRUE(failsWith(with(architecture, ""), "INGOT-E1005", {"experts"}));
+    const std::string scored = R"(, "num_experts": 24, "scoring_func": )";
+    EXPECT_TRUE(succeeds(with(architecture, scored + R"("softmax")")));
+    EXPECT_TRUE(
+        failsWith(with(architecture, scored + R"("sigmoid")"), "INGOT-E1057", {"scoring_func"}));
   }
 }
 
