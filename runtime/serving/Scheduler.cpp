@@ -253,7 +253,7 @@ void Scheduler::takeChunk(Sequence &sequence, int64_t tokens) {
   rowsLeft -= batch.back().logitRows;
 }
 
-/// The first by rank gets what the others leave, and they leave it half.
+/// The first by rank gets what shorter ones leave, and they leave it half; the rest goes to others.
 void Scheduler::choosePrompts() {
   promptWaits = false;
   prompts.clear();
@@ -262,30 +262,30 @@ void Scheduler::choosePrompts() {
       prompts.push_back(sequence);
   if (prompts.empty())
     return;
-  if (!batch.empty()) {
-    int64_t pending = 0;
-    for (const Sequence *sequence : prompts)
-      pending += sequence->pending();
-    tokensLeft = std::min(tokensLeft, std::max(clock.promptBudget(pending), leastChunk));
-  }
+  if (!batch.empty())
+    tokensLeft = std::min(
+        tokensLeft,
+        std::max(clock.promptBudget(int64_t(batch.size()), int64_t(prompts.size())), leastChunk));
   Sequence &first = *prompts.front();
   std::sort(prompts.begin() + 1, prompts.end(), [](const auto *one, const auto *other) {
     return std::tuple(one->priority, one->pending(), one->arrival) <
            std::tuple(other->priority, other->pending(), other->arrival);
   });
+  // Of prompts of one length the first ends first: side by side, both would end late.
+  auto overtakes = [&](const Sequence *sequence) {
+    return sequence->priority == first.priority && sequence->pending() < first.pending();
+  };
+  auto others = std::span(prompts).subspan(1);
+  auto behind = std::find_if_not(others.begin(), others.end(), overtakes);
   int64_t half = std::min(first.pending(), (tokensLeft + 1) / 2);
   int64_t row = std::min<int64_t>(rowsLeft, 1); // Of the first, should its prompt end.
   rowsLeft -= row;
-  for (Sequence *sequence : std::span(prompts).subspan(1)) {
-    if (sequence->priority > first.priority)
-      break;
-    takeChunk(*sequence, tokensLeft - half);
-  }
+  for (auto sequence = others.begin(); sequence != behind; ++sequence)
+    takeChunk(**sequence, tokensLeft - half);
   rowsLeft += row;
   takeChunk(first, tokensLeft);
-  for (Sequence *sequence : std::span(prompts).subspan(1))
-    if (sequence->priority > first.priority)
-      takeChunk(*sequence, tokensLeft);
+  for (; behind != others.end(); ++behind)
+    takeChunk(**behind, tokensLeft);
 }
 
 Sequence *Scheduler::findIf(const std::function<bool(const Sequence &)> &isIt) {

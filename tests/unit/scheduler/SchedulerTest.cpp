@@ -317,23 +317,22 @@ TEST(KvCacheTest, AHitIsWhatAllGroupsHave) {
 
 TEST(StepClockTest, PromptsFitBesideStreams) {
   StepClock clock(0.2);
-  constexpr int64_t few = 100, many = 1 << 20;
-  EXPECT_GT(clock.promptBudget(few), 1 << 30);
+  EXPECT_GT(clock.promptBudget(8, 1), 1 << 30);
   clock.record(0, 8, 0.05);
   clock.record(512, 8, 0.05 + 0.512);
-  EXPECT_NEAR(double(clock.promptBudget(many)), 150, 2); // all that the limit leaves
-  EXPECT_NEAR(double(clock.promptBudget(few)), 75, 2);   // half as much again as decoding
-  EXPECT_NEAR(double(clock.promptBudget(1600)), 100, 2); // a sixteenth of those there are
+  EXPECT_NEAR(double(clock.promptBudget(1, 8)), 150, 2); // all that the limit leaves
+  EXPECT_NEAR(double(clock.promptBudget(8, 0)), 100, 2); // two steps of decoding
+  EXPECT_NEAR(double(clock.promptBudget(8, 4)), 125, 2); // a quarter more, as more wait
   for (int i = 0; i < 50; ++i)
     clock.record(150, 8, 0.05 + 0.3); // twice as slow
-  EXPECT_NEAR(double(clock.promptBudget(many)), 75, 2);
-  EXPECT_NEAR(double(clock.promptBudget(few)), 37, 2);
+  EXPECT_NEAR(double(clock.promptBudget(1, 8)), 75, 2);
+  EXPECT_NEAR(double(clock.promptBudget(8, 0)), 50, 2);
   for (int i = 0; i < 50; ++i)
     clock.record(0, 8, 0.001);
-  EXPECT_NEAR(double(clock.promptBudget(few)), 12, 1); // 25 ms, which no reader sees
+  EXPECT_NEAR(double(clock.promptBudget(8, 1)), 12, 1); // 25 ms, which no reader sees
   for (int i = 0; i < 50; ++i)
     clock.record(0, 8, 1.0);
-  EXPECT_EQ(clock.promptBudget(many), 0);
+  EXPECT_EQ(clock.promptBudget(1, 8), 0);
 }
 
 TEST_F(SchedulerTest, AShortPromptOvertakesALongOne) {
@@ -345,6 +344,20 @@ TEST_F(SchedulerTest, AShortPromptOvertakesALongOne) {
   EXPECT_EQ(batch[0].tokens, 6);
   EXPECT_EQ(batch[0].logitRows, 1);
   EXPECT_EQ(batch[1].tokens, 10);
+}
+
+TEST_F(SchedulerTest, OfEqualPromptsTheFirstEndsFirst) {
+  ASSERT_TRUE(add(1, 20, 4).ok());
+  ASSERT_TRUE(add(2, 20, 4).ok());
+  auto batch = step();
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_EQ(batch[0].sequence->id, 1u);
+  EXPECT_EQ(batch[0].tokens, 16);
+  batch = step();
+  ASSERT_EQ(batch.size(), 2u);
+  EXPECT_EQ(batch[0].sequence->id, 1u);
+  EXPECT_EQ(batch[0].tokens, 4);
+  EXPECT_EQ(batch[1].tokens, 12); // what the first leaves
 }
 
 TEST_F(SchedulerTest, StreamsBoundPrompts) {
