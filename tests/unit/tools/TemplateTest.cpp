@@ -34,7 +34,8 @@ TEST(TemplateTest, PrintsThePrompt) {
 TEST(TemplateTest, TakesAnotherTemplateAndAnotherTime) {
   TemporaryFile engine = toyFile();
   TemporaryFile messages(question);
-  TemporaryFile other(std::string("{{ strftime_now('%A %H:%M') }} {{ x }} {{ messages[0].content }}"));
+  TemporaryFile other(
+      std::string("{{ strftime_now('%A %H:%M') }} {{ x }} {{ messages[0].content }}"));
   std::vector<std::string> arguments = {
       engine.path(), "--messages", messages.path(),           "--template",
       other.path(),  "--set",      "now=2024-02-29 01:02:03", "--set",
