@@ -95,8 +95,8 @@ class RunCommand(harness.BuildTest):
             return process
 
         for command, ending in ((("serve", self.model, "--port", "0"), signal.SIGTERM),
-                                (("run", self.model), signal.SIGINT),
-                                (("run", self.model), signal.SIGKILL)):
+                                (("run", self.model, "-p", "Once"), signal.SIGINT),
+                                (("run", self.model, "-p", "Once"), signal.SIGKILL)):
             process = start(*command)
             said = ""
             while "serving " not in said and "wrote " not in said:

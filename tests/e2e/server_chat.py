@@ -14,7 +14,7 @@ TEMPLATE = ("{%- for message in messages -%}{{ message.role[0] }} {{ message.con
             "endfor -%}{%- if add_generation_prompt %}{{ greeting | default('a ') }}{% endif -%}"
             "{%- if fails %}{{ 1 / 0 }}{% endif -%}")
 # The model answers with the last message's content.
-ECHO = ("{%- if tools %}t{{ tools[0].function.name }}.{% endif -%}{% for m in messages[:-1] %}"
+ECHO = ("{%- for t in tools %}t{{ t.function.name }}.{% endfor -%}{% for m in messages[:-1] %}"
         "{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name }}"
         "{{ c.function.arguments|tojson }}{% endfor %}{% endfor %}{{ messages[-1].content }}~"
         "{{ '.' * (511 - messages[-1].content | length) }}")
@@ -298,7 +298,8 @@ class Agents(EchoTest):
         calls = [[{"role": "assistant", "content": [
             {"type": "tool_use", "id": f"t{i}", "name": "look", "input": {}}]},
                   {"role": "user", "content": [
-                      {"type": "tool_result", "tool_use_id": f"t{i}", "content": "rain"}]}]
+                      {"type": "tool_result", "tool_use_id": f"t{i}",
+                       "content": "rain in the morning, sun at noon"}]}]
                  for i in range(3)]
         body = {"model": "toy", "max_tokens": 600, "temperature": 0, "messages": [
             *HELLO, *sum(calls, [])], "context_management": {"edits": [{
