@@ -123,7 +123,7 @@ std::string entryName(llvm::StringRef kind, llvm::StringRef key) {
 
 llvm::Error refuse(llvm::StringRef code, llvm::StringRef folder, const llvm::Twine &reason) {
   return llvm::createStringError(code + ": cache folder '" + folder + "': " + reason +
-                                 "; name another one by --cache, or build with --no-cache");
+                                 "; name another one by --cache");
 }
 
 /// Code of entries gets into engines and is run: nobody else may have put it there.
@@ -186,14 +186,21 @@ llvm::Expected<std::unique_ptr<BuildCache>> BuildCache::open(const Choice &choic
     why = "--no-cache";
     return nullptr;
   }
+  auto opened = [&](llvm::StringRef folder) -> llvm::Expected<std::unique_ptr<BuildCache>> {
+    auto cache = open(folder, choice.limit, kept);
+    if (cache)
+      return cache;
+    return llvm::createStringError(llvm::toString(cache.takeError()) +
+                                   ", or build with --no-cache");
+  };
   if (!choice.folder.empty())
-    return open(choice.folder, choice.limit, kept);
+    return opened(choice.folder);
   std::optional<std::string> folder = defaultFolder();
   if (!folder) {
     why = "neither XDG_CACHE_HOME nor HOME names a folder for it";
     return nullptr;
   }
-  auto cache = open(*folder, choice.limit, kept);
+  auto cache = opened(*folder);
   if (cache)
     return cache;
   why = llvm::toString(cache.takeError());
