@@ -196,7 +196,8 @@ class CalibrationText(harness.BuildTest):
         self.assertIn("INGOT-E2145", result.stdout)
         self.assertIn("chats.jsonl:1", result.stdout)
         # Sequences begin with <|start_story|>; the one that the template writes is dropped.
-        model = self.with_template(STORIES, "{{ bos_token }}{{ messages[0]['content'] }}", "model")
+        model = self.with_template(STORIES, "{{ bos_token }}{% for message in messages %}"
+                                   "{{ message.content }}{% endfor %}", "model")
         record = self.record(chats, model=model)
         engine = self.engine(model)
         texts = [self.rendered(engine, body) for body in self.conversations()]
