@@ -195,7 +195,7 @@ Expected<GgufModel> openLlama2c(const fs::path &path) {
   const auto numbers = numbersOf(*file);
   if (!numbers || static_cast<uint32_t>((*numbers)[0]) == laterMagic)
     return Error{"INGOT-E1122", "only version 0 of llama2.c's checkpoints is supported", where,
-                 "export the model with --version 0, or as a Hugging Face model"};
+                 "export the model as version 0, or as a Hugging Face model"};
   const auto header = Header::of(*numbers);
   if (!header)
     return Error{"INGOT-E1122", "the file does not begin like a checkpoint of llama2.c", where,
