@@ -349,29 +349,35 @@ void compiler::sayDeviations(BuildRequest &request,
   }
 }
 
-Expected<BuildRequest> compiler::readRequestButRecipe(MLIRContext &context,
-                                                      const BuildOptions &options) {
+/// The model and the targets, with which every request begins.
+static Expected<BuildRequest> openRequest(MLIRContext &context, const BuildOptions &options) {
   auto checkpoint = openCheckpoint(context, options);
   if (!checkpoint)
     return checkpoint.error();
   BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}, {}};
   if (auto outcome = settleTargets(context, request, options); !outcome)
     return outcome.error();
-  if (auto outcome = settleLimits(request, options); !outcome)
+  return request;
+}
+
+Expected<BuildRequest> compiler::readRequestButRecipe(MLIRContext &context,
+                                                      const BuildOptions &options) {
+  auto request = openRequest(context, options);
+  if (!request)
+    return request.error();
+  if (auto outcome = settleLimits(*request, options); !outcome)
     return outcome.error();
-  if (auto outcome = settleTuning(request, options); !outcome)
+  if (auto outcome = settleTuning(*request, options); !outcome)
     return outcome.error();
   return request;
 }
 
 Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOptions &options,
                                              Progress &progress) {
-  auto checkpoint = openCheckpoint(context, options);
-  if (!checkpoint)
-    return checkpoint.error();
-  BuildRequest request{std::move(*checkpoint), recipe::Recipe::defaults(), {}, {}, {}, {}, {}};
-  if (auto outcome = settleTargets(context, request, options); !outcome)
-    return outcome.error();
+  auto opened = openRequest(context, options);
+  if (!opened)
+    return opened.error();
+  BuildRequest request = std::move(*opened);
   progress.begin("recipe");
   if (auto outcome = settleRecipe(request, options); !outcome)
     return outcome.error();
