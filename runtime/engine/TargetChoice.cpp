@@ -18,20 +18,32 @@ int32_t versionOf(const std::string &text) {
 
 /// What keeps the device from running the target; empty when nothing does.
 std::string obstacle(const schema::Target &target, const Device &device) {
-  if (target.arch()->string_view() != device.architecture())
-    return "is for " + target.arch()->str() + ", this device is " +
-           std::string(device.architecture());
   if (target.kernel_abi() != INGOT_KERNEL_ABI_VERSION)
     return "has kernel ABI " + std::to_string(target.kernel_abi()) + ", this runtime has " +
            std::to_string(INGOT_KERNEL_ABI_VERSION);
+  std::vector<std::string> features;
+  for (uint32_t i = 0; i < count(target.features()); ++i)
+    features.push_back(target.features()->Get(i)->str());
+  if (std::string problem = obstacle(target.arch()->string_view(), features, device);
+      !problem.empty())
+    return problem;
   if (int32_t minimum = target.minimum_driver() ? versionOf(target.minimum_driver()->str()) : 0;
       minimum > device.driverVersion())
     return "needs a driver of CUDA " + target.minimum_driver()->str() + ", this one is of " +
            std::to_string(device.driverVersion() / 1000) + "." +
            std::to_string(device.driverVersion() % 1000 / 10);
+  return "";
+}
+
+} // namespace
+
+std::string obstacle(std::string_view architecture, std::span<const std::string> features,
+                     const Device &device) {
+  if (architecture != device.architecture())
+    return "is for " + std::string(architecture) + ", this device is " +
+           std::string(device.architecture());
   std::string needed, missing;
-  for (uint32_t i = 0; i < count(target.features()); ++i) {
-    std::string feature = target.features()->Get(i)->str();
+  for (const std::string &feature : features) {
     needed += (needed.empty() ? "" : " ") + feature;
     if (!device.hasFeature(feature))
       missing += (missing.empty() ? "" : " ") + feature;
@@ -39,7 +51,11 @@ std::string obstacle(const schema::Target &target, const Device &device) {
   return missing.empty() ? "" : "needs " + needed + "; missing here: " + missing;
 }
 
-} // namespace
+Status noTarget(const Device &device, const std::string &obstacles) {
+  return Status::error("INGOT-E5016",
+                       "no target runs on this device (" + device.description() + ")" + obstacles,
+                       "build the engine for a target this device has");
+}
 
 Result<uint32_t> chooseTarget(const schema::Engine &engine, const Device &device,
                               std::string_view forced) {
@@ -62,9 +78,7 @@ Result<uint32_t> chooseTarget(const schema::Engine &engine, const Device &device
     return Status::error("INGOT-E5017", "the engine has no target '" + std::string(forced) + "'",
                          "choose one of: " + names);
   if (best < 0)
-    return Status::error("INGOT-E5016",
-                         "no target runs on this device (" + device.description() + ")" + obstacles,
-                         "build the engine for a target this device has");
+    return noTarget(device, obstacles);
   return uint32_t(best);
 }
 

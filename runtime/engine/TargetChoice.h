@@ -5,7 +5,17 @@
 #include "runtime/devices/Device.h"
 #include "runtime/schema/Engine_generated.h"
 
+#include <span>
+
 namespace ingot::runtime {
+
+/// What keeps `device` from running code for `architecture` that uses `features`; empty when
+/// nothing does.
+std::string obstacle(std::string_view architecture, std::span<const std::string> features,
+                     const Device &device);
+
+/// INGOT-E5016; `obstacles`: "; target 'NAME' " and obstacle() of each.
+Status noTarget(const Device &device, const std::string &obstacles);
 
 /// Index of the runnable target of highest preference (the first of equals), or of the one named
 /// `forced` when that is not empty. INGOT-E5016 says what each target lacks; INGOT-E5017 lists the

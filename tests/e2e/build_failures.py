@@ -264,6 +264,12 @@ class FoundFirst(harness.BuildTest):
                 self.assert_first(self.build(harness.FABLES, self.folder / "m.ingot", "--no-cache",
                                              "--recipe", "w4a16-gptq", *options), code)
 
+    def test_a_gate_of_another_shape(self):
+        self.checkpoint("--shape", "tiny")
+        self.names = sorted([*self.names, "checkpoint"])
+        self.assert_first(self.build(harness.FABLES, self.folder / "m.ingot", "--gate", "kl<=1",
+                                     "--gate-model", self.folder / "checkpoint"), "E2164")
+
     def test_quantize(self):
         for code, recipe, *options in (
                 ("E2113", "w4a16-gptq", "--length", 1), ("E2113", "q4_k_m", "--length", 1),
@@ -288,11 +294,14 @@ class FoundFirst(harness.BuildTest):
                     ("E2103", "serve", "--nothing"), ("E2103", "serve", "--port", 70000),
                     ("E2103", "serve", "--api-keys", ""), ("E7101", "serve", "--config", absent),
                     ("E7101", "serve", "--api-keys", absent), ("E7216", "serve", "--port", port),
-                    ("E7222", "serve", "--tool-parser", "nobody")):
+                    ("E7222", "serve", "--tool-parser", "nobody"),
+                    ("E5016", "run", "-p", "x", "--target", "sm_90a"),
+                    ("E5016", "serve", "--target", "sm_90a")):
                 with self.subTest(command=command, options=options):
-                    self.assert_first(self.ingot(
-                        command, harness.FABLES, "--target", "reference", "--cache",
-                        self.folder / "cache", *options), code)
+                    if "--target" not in options:
+                        options = ("--target", "reference", *options)
+                    self.assert_first(self.ingot(command, harness.FABLES, "--cache",
+                                                 self.folder / "cache", *options), code)
 
 
 class EmptyValues(harness.BuildTest):
@@ -339,6 +348,29 @@ class BadDisks(harness.BuildTest):
             result = self.build(harness.FABLES, output)
             self.assert_refused(result, output, "INGOT-E7")
             self.assertRegex(result.stdout, "(?i)space|full")
+
+    def test_full_disk_of_quantize(self):
+        model = self.folder / "m"
+        for output, recipe in (("q", "w4a16-gptq"), ("q.gguf", "q4_k_m")):
+            with self.subTest(recipe=recipe), self.small_disk("1m") as disk:
+                result = self.ingot("quantize", harness.FABLES, "-o", disk / output, "--recipe",
+                                    recipe, "--samples", 1, "--length", 16)
+                self.assert_refused(result, disk / output, "INGOT-E7")
+                self.assertRegex(result.stdout, "(?i)space|full")
+
+    def test_outputs_that_are_no_files(self):
+        """Links are followed or replaced, devices and descriptors written to."""
+        folder = self.fresh("links")
+        (folder / "link.ingot").symlink_to("there.ingot")
+        (folder / "link.json").symlink_to("there.json")
+        result = self.build(harness.FABLES, folder / "link.ingot", "--report", folder / "link.json")
+        self.assert_built(result, folder / "link.ingot")
+        json.loads((folder / "link.json").read_text())
+        for device in ("/dev/null", "/dev/stdout", "/proc/self/fd/1"):
+            with self.subTest(device=device):
+                result = self.build(harness.FABLES, folder / "m.ingot", "--report", device)
+                self.assert_built(result, folder / "m.ingot")
+                self.assertEqual("\"stages\"" in result.stdout, device != "/dev/null")
 
     def test_input_on_another_mount(self):
         """The same folder, mounted a second time."""

@@ -112,6 +112,22 @@ class RunCommand(harness.BuildTest):
                 time.sleep(0.01)
             self.assertEqual(os.listdir(temporary), [])
 
+    def test_a_model_that_changes_meanwhile_is_not_kept(self):
+        process = subprocess.Popen(
+            [harness.programs / "ingot", "run", self.model, "--target", "reference", "-p", "Once",
+             "--cache", self.cache], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.stdout.close)
+        said = ""
+        for line in process.stdout:
+            if line.startswith("plan "):
+                file = self.model / "generation_config.json"
+                file.write_text(file.read_text() + " ")
+            said += line
+        self.assertEqual(process.wait(harness.LIMIT), 1, said)
+        self.assertIn("INGOT-E7042", said)
+        self.assertEqual(self.engines(), [])
+
     def test_nothing_is_left_of_what_is_not_kept(self):
         """Neither the engine nor the model that was quantized for it; also where that fails."""
         recipe, here, temporary = (self.folder / "r.yaml", self.fresh("here"), self.fresh("tmp"))

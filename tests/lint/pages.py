@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents as their readers meet them: how long a page and a table's cell may be, how a page of
-docs/ begins, that docs/README.md lists it, and that links to a heading find one."""
+docs/ begins, how long all are together, that docs/README.md lists them, and that links to a heading
+find one."""
 import os
 import re
 
@@ -8,8 +9,11 @@ from tree import lines
 
 CELL_CAP = 160  # Characters of a cell as it is shown: links without their addresses.
 WORD_CAP = 1500
+ALL_WORDS_CAP = 42_000  # What is added to docs/ replaces something.
 # Pages in which one looks things up, and that nobody reads from the top.
 REFERENCES = ("docs/errors/", "docs/formats.md")
+# Pages that grow with what there is to tell.
+GROWING = ("docs/errors/", "docs/decisions/", "docs/results/")
 INDEX = "docs/README.md"
 
 FENCE = re.compile(r"\s*(```|~~~)")
@@ -55,6 +59,14 @@ def page_length(tree):
         words = sum(any(map(str.isalnum, word)) for word in PRINTED.sub("", text).split())
         if words > WORD_CAP and not path.startswith(REFERENCES):
             yield f"{path}: {words} words, {WORD_CAP} is the cap"
+
+
+def all_words(tree):
+    """The pages of docs/ together stay as many words as somebody can keep true."""
+    words = sum(len(text.split()) for path, text in tree.with_suffix(".md")
+                if path.startswith("docs/") and not path.startswith(GROWING))
+    if words > ALL_WORDS_CAP:
+        yield f"docs: {words:,} words in all pages, {ALL_WORDS_CAP:,} is the cap"
 
 
 def page_openings(tree):
@@ -106,4 +118,5 @@ def anchors(tree):
 
 
 RULES = [("table-cells", table_cells), ("page-length", page_length),
+         ("all-words", all_words),
          ("page-openings", page_openings), ("docs-index", index), ("anchors", anchors)]
