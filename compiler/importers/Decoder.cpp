@@ -63,7 +63,11 @@ public:
 private:
   llm::KvType cacheOf(MLIRContext *context, uint64_t layer) const {
     return llm::KvType::get(context, config.kvHeadsOf(layer), headDim, Float32Type::get(context),
-                            kKvBlockTokens);
+                            kKvBlockTokens, windowOf(layer) < maxContext ? windowOf(layer) : 0);
+  }
+  /// Positions that tokens attend to in a layer; 0: all.
+  int64_t windowOf(uint64_t layer) const {
+    return config.slides(layer) ? static_cast<int64_t>(config.slidingWindow) : 0;
   }
   int64_t vocabulary() const { return static_cast<int64_t>(config.vocabSize); }
 
@@ -190,7 +194,7 @@ private:
     Value sinks = config.attentionSinks && (slides || !config.onlySlidingSinks)
                       ? step.weight(prefix + module + std::string(names.sinks), {heads})
                       : Value();
-    Value mixed = step.attention(q, cache, scale, slides ? config.slidingWindow : 0,
+    Value mixed = step.attention(q, cache, scale, static_cast<uint64_t>(windowOf(layer)),
                                  config.windowIsChunk, config.attentionSoftcap, sinks);
     if (isNarrow())
       mixed = step.gatherColumns(mixed, "attention.value_columns",

@@ -75,16 +75,22 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes, int64_t embeddingColum
   auto tableType = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i32,
                                          builder.getStringAttr(schema::dim::sequences));
   SmallVector<std::string> cacheNames;
-  for (size_t i = 0; i < cacheTypes.size(); ++i)
+  std::map<int64_t, std::string> groups; // by window
+  for (auto [i, cache] : llvm::enumerate(cacheTypes)) {
     cacheNames.push_back("kv." + std::to_string(i));
-  SmallVector<Argument> arguments{
-      {schema::input::tokens, tokensType},
-      {schema::input::positions, tokensType},
-      {schema::input::tokenSequences, tokensType},
-      {schema::input::logitRows, rowsType(builder, schema::dim::logitRows, 0, i32)}};
-  const bool hasCaches = !cacheTypes.empty();
-  if (hasCaches)
-    arguments.insert(arguments.begin() + 3, {schema::input::blockTable, tableType});
+    groups[cache.getWindow()] = cache.group();
+  }
+  SmallVector<std::string> tableNames;
+  for (const auto &[window, group] : groups)
+    tableNames.push_back(tableNames.empty() ? schema::input::blockTable
+                                            : schema::input::blockTable + std::string(".") + group);
+  SmallVector<Argument> arguments{{schema::input::tokens, tokensType},
+                                  {schema::input::positions, tokensType},
+                                  {schema::input::tokenSequences, tokensType}};
+  for (const std::string &name : tableNames)
+    arguments.push_back({name, tableType});
+  arguments.push_back(
+      {schema::input::logitRows, rowsType(builder, schema::dim::logitRows, 0, i32)});
   for (auto [name, type] : llvm::zip(cacheNames, cacheTypes))
     arguments.push_back({name, type});
   if (embeddingColumns != 0)
@@ -100,8 +106,8 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes, int64_t embeddingColum
   tokens = next();
   positions = next();
   tokenSequences = next();
-  if (hasCaches)
-    blockTable = next();
+  for (const auto &[window, group] : groups)
+    blockTables[group] = next();
   logitRows = next();
   for (size_t i = 0; i < cacheTypes.size(); ++i)
     caches.push_back(next());
@@ -554,9 +560,13 @@ Value StepBuilder::gatherColumns(Value input, StringRef name, ArrayRef<int32_t> 
       list);
 }
 
+Value StepBuilder::tableOf(Value cache) const {
+  return blockTables.at(cast<llm::KvType>(cache.getType()).group());
+}
+
 void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::string &prefix) {
   auto append = llm::KvAppendOp::create(builder, location, keys, values, positions, tokenSequences,
-                                        blockTable, cache, Value());
+                                        tableOf(cache), cache, Value());
   auto names = options.kvScales ? kvScaleNames(checkpoint, prefix) : std::nullopt;
   if (names)
     append->setAttr(
@@ -568,7 +578,7 @@ Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t wi
                              double softcap, Value sinks) {
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
-                                  tokenSequences, blockTable, cache, sinks, f32(scale),
+                                  tokenSequences, tableOf(cache), cache, sinks, f32(scale),
                                   window ? builder.getI64IntegerAttr(static_cast<int64_t>(window))
                                          : IntegerAttr(),
                                   window && isChunk ? builder.getUnitAttr() : UnitAttr(),

@@ -11,6 +11,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 
 namespace ingot::compiler {
 
@@ -137,12 +138,16 @@ private:
   mlir::Location location;
   mlir::func::FuncOp function;
   mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building
-  mlir::Value tokens, positions, tokenSequences, blockTable, logitRows, embeddings;
+  mlir::Value tokens, positions, tokenSequences, logitRows, embeddings;
+  std::map<std::string, mlir::Value> blockTables; ///< by KV group
   llvm::SmallVector<mlir::Value> caches;
   /// Remembers the order of the columns of `weight`, which storedWeights made last.
   void keepColumnOrder(llvm::StringRef name, mlir::Value weight);
   /// `input` with its columns as `weight` has them.
   mlir::Value inOrderOf(mlir::Value weight, mlir::Value input);
+
+  /// The block table of the group that `cache` is of.
+  mlir::Value tableOf(mlir::Value cache) const;
 
   /// `input` times what the checkpoint scales the inputs of `weight` by.
   mlir::Value scaledFor(mlir::Value weight, mlir::Value input);

@@ -78,6 +78,8 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "fp8 needs a cache of f8E4M3FN";
   if (getWindow() && (*getWindow() < 1 || *getWindow() > INT32_MAX))
     return emitOpError() << "a window has 1 to 2147483647 positions";
+  if (int64_t kept = cache.getWindow(); kept != 0 && (!getWindow() || *getWindow() > kept))
+    return emitOpError() << "attends to more positions than " << cache << " keeps";
   if (getChunked() && !getWindow())
     return emitOpError() << "chunked needs a window";
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))

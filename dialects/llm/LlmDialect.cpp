@@ -40,9 +40,11 @@ void LlmDialect::initialize() {
 static constexpr int64_t kSectionAlignment = 64;
 
 LogicalResult KvType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t heads,
-                             int64_t headDim, Type element, int64_t blockTokens) {
+                             int64_t headDim, Type element, int64_t blockTokens, int64_t window) {
   if (heads < 1 || headDim < 1 || blockTokens < 1)
     return emitError() << "KV heads, head size and block size must be positive";
+  if (window < 0 || window > INT32_MAX)
+    return emitError() << "a window has 1 to 2147483647 positions, or 0: all";
   if (!element.isF32() && !element.isF16() && !element.isBF16() && !element.isInteger(8) &&
       !isa<Float8E4M3FNType, Float8E5M2Type>(element))
     return emitError() << "KV elements of type " << element << " are not supported";
@@ -68,21 +70,37 @@ int64_t KvType::keyScalesOffset() const { return 2 * kvDataBytes(*this); }
 int64_t KvType::valueScalesOffset() const { return keyScalesOffset() + kvScaleBytes(*this); }
 int64_t KvType::blockBytes() const { return valueScalesOffset() + kvScaleBytes(*this); }
 
+std::string KvType::group() const {
+  return getWindow() == 0 ? "global" : "sliding." + std::to_string(getWindow());
+}
+
+KvType KvType::withElement(Type element) const {
+  return get(getContext(), getHeads(), getHeadDim(), element, getBlockTokens(), getWindow());
+}
+
 void KvType::print(AsmPrinter &printer) const {
   printer << "<" << getHeads() << " x " << getHeadDim() << " x " << getElement()
-          << ", block = " << getBlockTokens() << ">";
+          << ", block = " << getBlockTokens();
+  if (getWindow() != 0)
+    printer << ", window = " << getWindow();
+  printer << ">";
 }
 
 Type KvType::parse(AsmParser &parser) {
-  int64_t heads = 0, headDim = 0, block = 0;
+  int64_t heads = 0, headDim = 0, block = 0, window = 0;
   Type element;
   auto parseX = [&] { return parser.parseKeyword("x"); };
   if (parser.parseLess() || parser.parseInteger(heads) || parseX() ||
       parser.parseInteger(headDim) || parseX() || parser.parseType(element) ||
       parser.parseComma() || parser.parseKeyword("block") || parser.parseEqual() ||
-      parser.parseInteger(block) || parser.parseGreater())
+      parser.parseInteger(block))
     return {};
-  return parser.getChecked<KvType>(parser.getContext(), heads, headDim, element, block);
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("window") || parser.parseEqual() || parser.parseInteger(window)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<KvType>(parser.getContext(), heads, headDim, element, block, window);
 }
 
 //===- Free functions -----------------------------------------------------------------------===//

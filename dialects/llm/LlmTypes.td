@@ -14,10 +14,18 @@ def Llm_KvType : TypeDef<Llm_Dialect, "Kv"> {
     values alike; for 8-bit elements then the scales of keys and of values, f32
     `[heads][blockTokens]` each: value = element * scale. Sections start at multiples of 64 bytes.
 
-    Example: `!llm.kv<2 x 64 x bf16, block = 16>`.
+    With `window` w no token attends to more than the last w positions, its own among them: blocks
+    that all later tokens have passed go back. 0: every position is kept. Caches of one window
+    share a KV group and its block table.
+
+    Example: `!llm.kv<2 x 64 x bf16, block = 16, window = 512>`.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$headDim, "::mlir::Type":$element,
-                        "int64_t":$blockTokens);
+                        "int64_t":$blockTokens, DefaultValuedParameter<"int64_t", "0">:$window);
+  let builders = [TypeBuilder<(ins "int64_t":$heads, "int64_t":$headDim, "::mlir::Type":$element,
+                                   "int64_t":$blockTokens), [{
+    return $_get($_ctxt, heads, headDim, element, blockTokens, 0);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -29,6 +37,10 @@ def Llm_KvType : TypeDef<Llm_Dialect, "Kv"> {
     int64_t valueScalesOffset() const;
     /// Bytes of one block.
     int64_t blockBytes() const;
+    /// The KV group of such caches: "global", or "sliding.W" for a window of W positions.
+    std::string group() const;
+    /// The same with elements of another type.
+    KvType withElement(::mlir::Type element) const;
   }];
 }
 

@@ -12,6 +12,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 #include <set>
 
 namespace ingot {
@@ -28,7 +29,6 @@ namespace {
 /// Scalars that every launch gets, in this order (KernelProvider::kernelsFor).
 constexpr StringRef kScalarDims[] = {schema::dim::tokens, schema::dim::sequences,
                                      schema::dim::logitRows, schema::dim::tableWidth};
-constexpr StringRef kKvGroup = "global";
 constexpr int64_t kMostMultiprocessors = 1024;
 
 /// The unit under construction.
@@ -63,6 +63,8 @@ public:
     for (auto function : module.getOps<func::FuncOp>())
       if (function.getName() != "weights")
         functions.push_back(function);
+    if (failed(makeKvGroups(functions)))
+      return failure();
     for (func::FuncOp function : functions)
       if (failed(lower(function)))
         return failure();
@@ -136,22 +138,59 @@ private:
     if (bufferOps.count(name.getValue())) // another program's: the same memory
       return FlatSymbolRefAttr::get(context, name.getValue());
     if (auto kv = dyn_cast<llm::KvType>(type)) {
-      if (!kvGroup)
-        kvGroup = KvGroupOp::create(buffers, function.getLoc(), kKvGroup, "global",
-                                    kv.getBlockTokens(), 0);
-      if (static_cast<int64_t>(kvGroup.getBlockTokens()) != kv.getBlockTokens())
-        return function.emitOpError() << "KV caches of one group differ in their block size";
       auto shape = ArrayAttr::get(context, {expr(Twine(kv.blockBytes()))});
       return makeBuffer(name, "kv", IntegerType::get(context, 8), shape,
                         expr(Twine(kv.blockBytes())), {},
-                        FlatSymbolRefAttr::get(context, kKvGroup));
+                        FlatSymbolRefAttr::get(context, kv.group()));
     }
     if (auto state = dyn_cast<llm::StateType>(type)) {
       ArrayAttr shape = shapeOf(state.getRow());
       return makeBuffer(name, "state", state.getRow().getElementType(), shape,
                         bytesOf(shape, state.getRow().getElementType()));
     }
-    return makeTensorBuffer(name, "input", cast<RankedTensorType>(type));
+    auto buffer = makeTensorBuffer(name, "input", cast<RankedTensorType>(type));
+    FailureOr<FlatSymbolRefAttr> group = tableGroup(function.getArgument(index));
+    if (failed(group))
+      return failure();
+    if (*group)
+      bufferOps[buffer.getValue()].setGroupAttr(*group);
+    return buffer;
+  }
+
+  /// The KV group whose block table `input` is; null where it is none.
+  FailureOr<FlatSymbolRefAttr> tableGroup(BlockArgument input) {
+    FlatSymbolRefAttr found;
+    // Of what operations on caches read, tables alone are matrices of integers.
+    auto type = cast<RankedTensorType>(input.getType());
+    if (type.getRank() != 2 || !type.getElementType().isInteger(32))
+      return found;
+    for (Operation *user : input.getUsers())
+      for (Value operand : user->getOperands())
+        if (auto cache = dyn_cast<llm::KvType>(operand.getType())) {
+          auto group = FlatSymbolRefAttr::get(context, cache.group());
+          if (found && found != group)
+            return user->emitOpError()
+                   << "uses one block table for caches of " << group << " and " << found;
+          found = group;
+        }
+    return found;
+  }
+
+  /// A group for each window of the caches of `functions`, that of all positions first. One dim is
+  /// the width of all block tables, so that blocks have as many tokens everywhere.
+  LogicalResult makeKvGroups(ArrayRef<func::FuncOp> functions) {
+    std::map<int64_t, llm::KvType> windows;
+    for (func::FuncOp function : functions)
+      for (Type type : function.getArgumentTypes())
+        if (auto kv = dyn_cast<llm::KvType>(type)) {
+          windows.try_emplace(kv.getWindow(), kv);
+          if (windows.begin()->second.getBlockTokens() != kv.getBlockTokens())
+            return function.emitOpError() << "KV caches differ in their block size";
+        }
+    for (const auto &[window, kv] : windows)
+      KvGroupOp::create(buffers, module.getLoc(), kv.group(), window ? "sliding" : "global",
+                        kv.getBlockTokens(), window);
+    return success();
   }
 
   LogicalResult lower(func::FuncOp function) {
@@ -375,7 +414,6 @@ private:
   SmallVector<RangeAttr> declared;
   std::optional<Tuning> tuning;
   OpBuilder buffers, kernels, programs, weights;
-  KvGroupOp kvGroup;
   BufferOp workspace;
   std::set<std::string> workspaceBytes; ///< what launches need, each once
   llvm::StringMap<char> taken;

@@ -180,8 +180,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   void setKvElement(func::FuncOp function, Type element) {
     for (BlockArgument argument : function.getArguments())
       if (auto type = dyn_cast<llm::KvType>(argument.getType()))
-        argument.setType(llm::KvType::get(type.getContext(), type.getHeads(), type.getHeadDim(),
-                                          element, type.getBlockTokens()));
+        argument.setType(type.withElement(element));
     function.setType(FunctionType::get(function.getContext(),
                                        function.getBody().front().getArgumentTypes(),
                                        function.getResultTypes()));

@@ -188,9 +188,12 @@ Status shareBlocks(uint64_t memory, int64_t kvBlocks, MemoryPlan &plan) {
 } // namespace
 
 int64_t tableWidthDim(const schema::Engine &engine, const schema::Target &target, uint32_t group) {
-  int64_t named = findDim(engine, std::string(schema::dim::tableWidth) + "." +
-                                      target.kv_groups()->Get(group)->name()->str());
-  return named < 0 && group == 0 ? findDim(engine, schema::dim::tableWidth) : named;
+  const schema::KvGroup &own = *target.kv_groups()->Get(group),
+                        &first = *target.kv_groups()->Get(0);
+  int64_t named = findDim(engine, std::string(schema::dim::tableWidth) + "." + own.name()->str());
+  return named < 0 && own.block_tokens() == first.block_tokens()
+             ? findDim(engine, schema::dim::tableWidth)
+             : named;
 }
 
 std::vector<Interval> plannedRanges(const schema::Engine &engine, const schema::Target &target,

@@ -51,8 +51,8 @@ struct MemoryPlan {
   }
 };
 
-/// Index of the dim that is the block-table width of a KV group ("B" for the first, "B.<name>"
-/// for all), or -1.
+/// Index of the dim that is the block-table width of a KV group ("B.<name>", or "B" for the first
+/// and those whose blocks have as many tokens), or -1.
 int64_t tableWidthDim(const schema::Engine &engine, const schema::Target &target, uint32_t group);
 
 /// The smallest fitting arena tier and as many KV blocks as fit, up to a full context for every

@@ -3,8 +3,10 @@
 // alone, whatever runs beside it, and a step costs the same number of launches however many run.
 #include "tests/e2e/BuiltEngines.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <unistd.h>
 
 namespace ingot::e2e {
 namespace {
@@ -325,6 +327,59 @@ TEST(ServingTest, TheEndTokenEndsAnAnswer) {
   request.sampling.bias = &towardsEnd;
   request.sampling.bias_count = 1;
   EXPECT_EQ(engine.generate(request), "");
+}
+
+/// The example model with windows of 40 positions in three of its five layers.
+std::filesystem::path windowedModel() {
+  static const std::filesystem::path folder = [] {
+    std::filesystem::path made = testing::TempDir() + "ingot-windowed-" + std::to_string(getpid());
+    std::filesystem::copy(fablesModel(), made, std::filesystem::copy_options::recursive);
+    std::string config = readText(made / "config.json");
+    auto replace = [&](std::string_view from, std::string_view to) {
+      config.replace(config.find(from), from.size(), to);
+    };
+    replace("LlamaForCausalLM", "MistralForCausalLM");
+    replace("\"model_type\": \"llama\"",
+            R"("model_type": "mistral", "sliding_window": 40, "layer_types": ["sliding_attention",
+             "sliding_attention", "full_attention", "sliding_attention", "full_attention"])");
+    std::filesystem::remove(made / "config.json");
+    std::ofstream(made / "config.json") << config;
+    return made;
+  }();
+  return folder;
+}
+
+/// Blocks of a window go back, so that few hold many long sequences; nobody's tokens change by it,
+/// also where a prefix is found whose first blocks are gone, or where sequences give way.
+TEST(ServingTest, WindowsGiveTheirBlocksBack) {
+  for (const char *target : {hostTarget, "reference"}) {
+    SCOPED_TRACE(target);
+    std::filesystem::path path = builtEngine({windowedModel(), "", target});
+    Engine single = open(path, 1), whole = open(fablesEngine(target), 1);
+    // Three of five layers keep 40 positions and those of a step, of 512.
+    EXPECT_LT(open(path, 1, 16).memoryPlan().kv_bytes,
+              open(fablesEngine(target), 1, 16).memoryPlan().kv_bytes * 3 / 5);
+    bool isSlow = target != std::string_view(hostTarget);
+    std::vector<Traffic> mix = mixedTraffic(single, isSlow ? 8 : requestCount, isSlow ? 4 : 60);
+    std::vector<Answer> alone = answersAlone(single, mix);
+    EXPECT_NE(alone.back().tokens, answersAlone(whole, {mix.back()}).front().tokens);
+    for (int64_t chunk : {16, 64}) {
+      SCOPED_TRACE("chunks of " + std::to_string(chunk));
+      Options options;
+      options.threads = 1;
+      options.max_batch_tokens = chunk;
+      options.max_context = 256;
+      options.max_sequences = 12;
+      options.kv_blocks = 20; // of 192: sequences give way
+      Engine engine(path, options);
+      expectEqual(answersTogether(engine, mix), alone);
+      EXPECT_TRUE(isSlow || chunk > 16 || engine.counters().preemptions > 0);
+    }
+    // Again, behind what is left of their prompts.
+    int64_t hits = single.counters().prefix_hits;
+    expectEqual(answersAlone(single, mix), alone);
+    EXPECT_GT(single.counters().prefix_hits, hits + 40);
+  }
 }
 
 } // namespace

@@ -107,6 +107,23 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
 // -----
 
 func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4, window = 8>) {
+  // expected-error @+1 {{attends to more positions than '!llm.kv<1 x 8 x f32, block = 4, window = 8>' keeps}}
+  %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 window 9 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4, window = 8> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a window has 1 to 2147483647 positions, or 0: all}}
+func.func @f(%c: !llm.kv<1 x 8 x f32, block = 4, window = -1>) {
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
   // expected-error @+1 {{chunked needs a window}}
   %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 chunked : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,

@@ -2,11 +2,12 @@
 
 // CHECK-LABEL: func.func @attention
 // CHECK-SAME: !llm.kv<2 x 8 x bf16, block = 16>
+// CHECK-SAME: !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16>
 func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
     %qkv: tensor<?x64xf32, "T">, %positions: tensor<?xi32, "T">, %sequences: tensor<?xi32, "T">,
     %table: tensor<?x?xi32, "S">, %frequencies: tensor<4xf32>, %fewer: tensor<3xf32>,
     %cache: !llm.kv<2 x 8 x bf16, block = 16>, %small: !llm.kv<2 x 8 x f8E5M2, block = 4>,
-    %sinks: tensor<4xbf16>, %codes: !llm.kv<2 x 8 x f8E4M3FN, block = 4>, %static: tensor<2xf32>) {
+    %sinks: tensor<4xbf16>, %codes: !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16>, %static: tensor<2xf32>) {
   // CHECK: llm.rope %{{.*}}, %{{.*}}, %{{.*}} head_dim 8 factor 1.000000e+00 : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
   %0 = llm.rope %q, %positions, %frequencies head_dim 8 factor 1.0
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
@@ -17,15 +18,15 @@ func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
   llm.kv_append %k, %k at %positions, %sequences, %table into %small
       : tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
         tensor<?x?xi32, "S">, !llm.kv<2 x 8 x f8E5M2, block = 4>
-  // CHECK: llm.kv_append {{.*}} into %{{.*}} static(%{{.*}} : tensor<2xf32>) : {{.*}}<2 x 8 x f8E4M3FN, block = 4>
+  // CHECK: llm.kv_append {{.*}} into %{{.*}} static(%{{.*}} : tensor<2xf32>) : {{.*}}<2 x 8 x f8E4M3FN, block = 4, window = 16>
   llm.kv_append %k, %k at %positions, %sequences, %table into %codes static(%static : tensor<2xf32>)
       : tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
-        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x f8E4M3FN, block = 4>
-  // CHECK: llm.rope_append {{.*}} into %{{.*}} static(%{{.*}} : tensor<2xf32>) factor 1.000000e+00 : {{.*}}<2 x 8 x f8E4M3FN, block = 4> -> tensor<?x32xf32, "T">
+        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16>
+  // CHECK: llm.rope_append {{.*}} into %{{.*}} static(%{{.*}} : tensor<2xf32>) factor 1.000000e+00 : {{.*}}<2 x 8 x f8E4M3FN, block = 4, window = 16> -> tensor<?x32xf32, "T">
   %4 = llm.rope_append %qkv at %positions, %frequencies, %sequences, %table into %codes
       static(%static : tensor<2xf32>) factor 1.0
       : tensor<?x64xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">,
-        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x f8E4M3FN, block = 4> -> tensor<?x32xf32, "T">
+        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16> -> tensor<?x32xf32, "T">
   // CHECK: llm.rope_append %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}} factor 1.250000e+00 : {{.*}} -> tensor<?x32xf32, "T">
   %1 = llm.rope_append %qkv at %positions, %frequencies, %sequences, %table into %cache factor 1.25
       : tensor<?x64xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">,
@@ -46,7 +47,7 @@ func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
   %s = llm.attention %1 at %positions, %sequences, %table over %codes sinks(%sinks : tensor<4xbf16>)
       scale 0.5 window 16 fp8
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
-        !llm.kv<2 x 8 x f8E4M3FN, block = 4> -> tensor<?x32xf32, "T">
+        !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16> -> tensor<?x32xf32, "T">
   return
 }
 

@@ -1,0 +1,57 @@
+// RUN: %ingot_opt %s --split-input-file --verify-diagnostics --ingot-select-kernels | FileCheck %s
+
+// Caches of one window are a group with a block table of its own, that of all positions first.
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @S "step" 1 to 64
+  engine.dim @L "step" 1 to 64
+  engine.dim @B "load" 1 to 32
+  // CHECK: engine.kv_group @global "global" block 16
+  // CHECK: engine.kv_group @sliding.32 "sliding" block 16 window 32
+  // CHECK: engine.buffer @block_table "input" {{.*}} group @global
+  // CHECK: engine.buffer @block_table.sliding.32 "input" {{.*}} group @sliding.32
+  // CHECK: engine.buffer @kv.0 "kv" {{.*}} group @sliding.32
+  // CHECK: engine.buffer @kv.1 "kv" {{.*}} group @global
+  // CHECK: engine.buffer @kv.2 "kv" {{.*}} group @sliding.32
+  // CHECK: args [@q, @positions, @sequences, @block_table.sliding.32, @kv.0
+  // CHECK: args [{{.*}}, @positions, @sequences, @block_table, @kv.1
+  // CHECK: args [{{.*}}, @positions, @sequences, @block_table.sliding.32, @kv.2
+  func.func @step(%q: tensor<?x64xf32, "T"> {llm.input = "q"}, %p: tensor<?xi32, "T"> {llm.input = "positions"},
+      %s: tensor<?xi32, "T"> {llm.input = "sequences"}, %b: tensor<?x?xi32, "S"> {llm.input = "block_table"},
+      %w: tensor<?x?xi32, "S"> {llm.input = "block_table.sliding.32"},
+      %k0: !llm.kv<2 x 16 x f32, block = 16, window = 32> {llm.input = "kv.0"},
+      %k1: !llm.kv<2 x 16 x f32, block = 16> {llm.input = "kv.1"},
+      %k2: !llm.kv<1 x 16 x f32, block = 16, window = 32> {llm.input = "kv.2"})
+      -> (tensor<?x64xf32, "T"> {llm.output = "y"}) {
+    %0 = llm.attention %q at %p, %s, %w over %k0 scale 1.0 window 32 : tensor<?x64xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 16 x f32, block = 16, window = 32> -> tensor<?x64xf32, "T">
+    %1 = llm.attention %0 at %p, %s, %b over %k1 scale 1.0 : tensor<?x64xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 16 x f32, block = 16> -> tensor<?x64xf32, "T">
+    %2 = llm.attention %1 at %p, %s, %w over %k2 scale 1.0 window 32 : tensor<?x64xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 16 x f32, block = 16, window = 32> -> tensor<?x64xf32, "T">
+    return %2 : tensor<?x64xf32, "T">
+  }
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @S "step" 1 to 64
+  engine.dim @L "step" 1 to 64
+  engine.dim @B "load" 1 to 32
+  func.func @step(%q: tensor<?x64xf32, "T"> {llm.input = "q"}, %p: tensor<?xi32, "T"> {llm.input = "positions"},
+      %s: tensor<?xi32, "T"> {llm.input = "sequences"}, %b: tensor<?x?xi32, "S"> {llm.input = "block_table"},
+      %k0: !llm.kv<2 x 16 x f32, block = 16, window = 32> {llm.input = "kv.0"},
+      %k1: !llm.kv<2 x 16 x f32, block = 16> {llm.input = "kv.1"}) -> (tensor<?x64xf32, "T"> {llm.output = "y"}) {
+    // expected-error @+1 {{uses one block table for caches of @sliding.32 and @global}}
+    %0 = llm.attention %q at %p, %s, %b over %k0 scale 1.0 window 32 : tensor<?x64xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 16 x f32, block = 16, window = 32> -> tensor<?x64xf32, "T">
+    %1 = llm.attention %0 at %p, %s, %b over %k1 scale 1.0 : tensor<?x64xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 16 x f32, block = 16> -> tensor<?x64xf32, "T">
+    return %1 : tensor<?x64xf32, "T">
+  }
+}
