@@ -72,6 +72,9 @@ function(ingot_compiler_library name)
   target_precompile_headers(${name} REUSE_FROM IngotMlirHeaders)
 endfunction()
 
+# Tests are dear to compile and wait for what they test (decision 0079).
+set(INGOT_TEST_FLAGS -O0)
+
 # ingot_unit_test(name a_test.cpp LINK lib ...): one GoogleTest program. The target `unit_tests`
 # builds all of them and what they start.
 function(ingot_unit_test name)
@@ -79,11 +82,11 @@ function(ingot_unit_test name)
     ingot_parsed_headers(IngotTestHeaders LINK GTest::gmock
       HEADERS <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <filesystem> <map> <random>
         <string> <vector>)
-    ingot_quick_to_compile(IngotTestHeaders)
+    target_compile_options(IngotTestHeaders PRIVATE ${INGOT_TEST_FLAGS})
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
-  ingot_quick_to_compile(${name})
+  target_compile_options(${name} PRIVATE ${INGOT_TEST_FLAGS})
   target_precompile_headers(${name} REUSE_FROM IngotTestHeaders)
   target_link_libraries(${name} PRIVATE IngotFlags ${ARG_LINK} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE

@@ -20,7 +20,8 @@ const std::vector<std::string> &fastTargets();
 /// The one whose tiles of AMX are scalar code, for machines that have none.
 inline constexpr const char *kTwin = "x86-64-v4+vnni+amx-twin";
 
-/// CUDA targets that the simulator runs: those whose kernels differ, or all with --full.
+/// CUDA targets that the simulator runs: those whose kernels differ, or all with --full, when each
+/// case is run on all of them.
 const std::vector<std::string> &simulatedTargets();
 
 /// Whether --full was given: the larger grid, on every target.
