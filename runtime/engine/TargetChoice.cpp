@@ -6,6 +6,7 @@
 #include "runtime/schema/KernelAbi.h"
 
 #include <cstdio>
+#include <vector>
 
 namespace ingot::runtime {
 namespace {
@@ -16,11 +17,8 @@ int32_t versionOf(const std::string &text) {
   return std::sscanf(text.c_str(), "%4d.%2d", &major, &minor) == 2 ? 1000 * major + 10 * minor : 0;
 }
 
-/// What keeps the device from running the target; empty when nothing does.
+/// What else keeps the device from running the target; empty when nothing does.
 std::string obstacle(const schema::Target &target, const Device &device) {
-  if (target.arch()->string_view() != device.architecture())
-    return "is for " + target.arch()->str() + ", this device is " +
-           std::string(device.architecture());
   if (target.kernel_abi() != INGOT_KERNEL_ABI_VERSION)
     return "has kernel ABI " + std::to_string(target.kernel_abi()) + ", this runtime has " +
            std::to_string(INGOT_KERNEL_ABI_VERSION);
@@ -29,17 +27,24 @@ std::string obstacle(const schema::Target &target, const Device &device) {
     return "needs a driver of CUDA " + target.minimum_driver()->str() + ", this one is of " +
            std::to_string(device.driverVersion() / 1000) + "." +
            std::to_string(device.driverVersion() % 1000 / 10);
+  return "";
+}
+
+} // namespace
+
+std::string lackOf(std::string_view architecture, std::span<const std::string> features,
+                   const Device &device) {
+  if (architecture != device.architecture())
+    return "is for " + std::string(architecture) + ", this device is " +
+           std::string(device.architecture());
   std::string needed, missing;
-  for (uint32_t i = 0; i < count(target.features()); ++i) {
-    std::string feature = target.features()->Get(i)->str();
+  for (const std::string &feature : features) {
     needed += (needed.empty() ? "" : " ") + feature;
     if (!device.hasFeature(feature))
       missing += (missing.empty() ? "" : " ") + feature;
   }
   return missing.empty() ? "" : "needs " + needed + "; missing here: " + missing;
 }
-
-} // namespace
 
 Result<uint32_t> chooseTarget(const schema::Engine &engine, const Device &device,
                               std::string_view forced) {
@@ -52,7 +57,12 @@ Result<uint32_t> chooseTarget(const schema::Engine &engine, const Device &device
     if (!forced.empty() && target.name()->string_view() != forced)
       continue;
     named = true;
-    std::string problem = obstacle(target, device);
+    std::vector<std::string> features;
+    for (uint32_t feature = 0; feature < count(target.features()); ++feature)
+      features.push_back(target.features()->Get(feature)->str());
+    std::string problem = lackOf(target.arch()->string_view(), features, device);
+    if (problem.empty())
+      problem = obstacle(target, device);
     if (!problem.empty())
       obstacles += "; target '" + target.name()->str() + "' " + problem;
     else if (best < 0 || target.preference() > engine.targets()->Get(uint32_t(best))->preference())

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether this machine will run an engine that is not built yet.
 #include "runtime/devices/OpenDevice.h"
+#include "runtime/engine/TargetChoice.h"
 #include "runtime/tools/Commands.h"
-
-#include <algorithm>
 
 namespace ingot::runtime {
 
@@ -14,19 +13,16 @@ Status checkMachine(std::span<const TargetNeeds> targets) {
   Result<std::unique_ptr<Device>> device = openDevice({}, architectures);
   if (!device.ok())
     return std::move(device).status();
-  std::string names;
+  std::string obstacles;
   for (const TargetNeeds &target : targets) {
-    const bool runs = target.architecture == (*device)->architecture() &&
-                      std::ranges::all_of(target.features, [&](const std::string &feature) {
-                        return (*device)->hasFeature(feature);
-                      });
-    if (runs)
+    const std::string lack = lackOf(target.architecture, target.features, **device);
+    if (lack.empty())
       return {};
-    names += (names.empty() ? "" : ", ") + target.name;
+    obstacles += "; target '" + target.name + "' " + lack;
   }
-  return Status::error("INGOT-E5016",
-                       "no target runs on this device (" + (*device)->description() + "): " + names,
-                       "build the engine for a target this device has");
+  return Status::error(
+      "INGOT-E5016", "no target runs on this device (" + (*device)->description() + ")" + obstacles,
+      "build the engine for a target this device has");
 }
 
 } // namespace ingot::runtime
