@@ -152,7 +152,7 @@ class Conversations(ChatTest):
         self.assertEqual(caught.exception.param, "previous_response_id")
 
 
-class Documented(ServerTest):
+class Documented(ChatTest):
     def test_example(self):
         """The client of docs/conversations.md, as it stands but for the port."""
         server = self.start("--served-model-name", "fables")
