@@ -15,6 +15,11 @@ using Form = OptionForm;
 constexpr unsigned kModel = kBuild | kPlan | kRun | kServe;
 constexpr unsigned kCaching = kBuild | kRun | kServe | kVerify | kQuantize;
 
+// Groups of help.
+constexpr char kAccuracy[] = "Quantization and accuracy", kLimits[] = "Limits",
+               kKernels[] = "Kernels", kWeights[] = "Weights", kCache[] = "Cache",
+               kOutput[] = "Output";
+
 constexpr BuildOption kOptions[] = {
     // The files of the model count by themselves, in records and in keys.
     {.flag = "MODEL",
@@ -38,7 +43,8 @@ constexpr BuildOption kOptions[] = {
      .commands = kModel},
     {.flag = "--recipe",
      .field = [](Options &o) -> OptionField { return &o.recipe; },
-     .help = "recipe file, or the name of one listed below (default: by the checkpoint and the "
+     .help = "recipe file, or the name of one that --help-all lists (default: by the checkpoint "
+             "and the "
              "targets)",
      .decides = Decides::Input,
      .commands = kModel},
@@ -47,6 +53,7 @@ constexpr BuildOption kOptions[] = {
      .help = "text, .jsonl file with conversations or folder of them that the model is run on, for "
              "recipes that quantize with calibration; may be given several times (default: a "
              "built-in one)",
+     .group = kAccuracy,
      .file = OptionFile::Read,
      .commands = kBuild | kRun | kServe},
     // A search gives formats to matrices; the recipe that it writes is what the engine records.
@@ -54,6 +61,7 @@ constexpr BuildOption kOptions[] = {
      .field = [](Options &o) -> OptionField { return &o.targetSize; },
      .help = "first search for the most exact mix of formats of this size of all weights, such as "
              "4.2GiB, of the matrices that the recipe quantizes",
+     .group = kAccuracy,
      .form = Form::Bytes,
      .commands = kBuild,
      .needs = "--recipe",
@@ -61,6 +69,7 @@ constexpr BuildOption kOptions[] = {
     {.flag = "--max-kl",
      .field = [](Options &o) -> OptionField { return &o.maxDivergence; },
      .help = "first search for the smallest mix of this estimated KL divergence, such as 0.02",
+     .group = kAccuracy,
      .form = Form::Positive,
      .commands = kBuild,
      .needs = "--recipe",
@@ -69,6 +78,7 @@ constexpr BuildOption kOptions[] = {
      .field = [](Options &o) -> OptionField { return &o.meanBits; },
      .help = "first search for the most exact mix of this many bits a weight of the layers' "
              "matrices, such as 4.5",
+     .group = kAccuracy,
      .form = Form::Positive,
      .commands = kBuild,
      .needs = "--recipe",
@@ -76,6 +86,7 @@ constexpr BuildOption kOptions[] = {
     {.flag = "--lockfile",
      .field = [](Options &o) -> OptionField { return &o.lockfile; },
      .help = "recipe file to write what a search chose to (default: OUTPUT.lock.yaml)",
+     .group = kAccuracy,
      .file = OptionFile::Written,
      .commands = kBuild},
     {.flag = "--gate",
@@ -86,12 +97,14 @@ constexpr BuildOption kOptions[] = {
     {.flag = "--gate-text",
      .field = [](Options &o) -> OptionField { return &o.gateText; },
      .help = "likewise what accuracy is measured on (default: a built-in text)",
+     .group = kAccuracy,
      .file = OptionFile::Read,
      .commands = kBuild,
      .needs = "--gate"},
     {.flag = "--gate-model",
      .field = [](Options &o) -> OptionField { return &o.gateModel; },
      .help = "checkpoint that the engine is compared with (default: MODEL)",
+     .group = kAccuracy,
      .file = OptionFile::Read,
      .commands = kBuild,
      .needs = "--gate"},
@@ -99,18 +112,21 @@ constexpr BuildOption kOptions[] = {
      .field = [](Options &o) -> OptionField { return &o.gateReports; },
      .help = "page (.html) or data (.json) with what the gate measured, part by part, also where "
              "it refuses; may be given several times",
+     .group = kAccuracy,
      .file = OptionFile::Written,
      .commands = kBuild,
      .needs = "--gate"},
     {.flag = "--tuning",
      .field = [](Options &o) -> OptionField { return &o.tuning; },
      .help = "tuning lockfile that chooses kernels (default: the targets' cost models)",
+     .group = kKernels,
      .decides = Decides::Input,
      .file = OptionFile::Read,
      .commands = kModel},
     {.flag = "--tuning-candidates",
      .field = [](Options &o) -> OptionField { return &o.tuningCandidates; },
      .help = "also put every kernel into the engine that `ingot-run tune` may choose",
+     .group = kKernels,
      .decides = Decides::Engine,
      .recorded = "as asked"},
     {.flag = "--determinism",
@@ -118,12 +134,14 @@ constexpr BuildOption kOptions[] = {
      .help =
          "strict: a token is the same alone and in any batch; fast: GPU kernels cut sums by the "
          "number of tokens",
+     .group = kKernels,
      .decides = Decides::Engine,
      .recorded = "as asked",
      .words = [] { return std::vector<std::string>{"strict", "fast"}; }},
     {.flag = "--max-batch-tokens",
      .field = [](Options &o) -> OptionField { return &o.limits.maxTokens; },
      .help = "most tokens of one step",
+     .group = kLimits,
      .decides = Decides::Engine,
      .form = Form::Limit,
      .formerly = "--max-tokens"},
@@ -140,6 +158,7 @@ constexpr BuildOption kOptions[] = {
     {.flag = "--max-logit-rows",
      .field = [](Options &o) -> OptionField { return &o.limits.maxLogitRows; },
      .help = "most rows of logits in one step",
+     .group = kLimits,
      .decides = Decides::Engine,
      .form = Form::Limit},
     {.flag = "--max-build-memory",
@@ -157,6 +176,7 @@ constexpr BuildOption kOptions[] = {
     {.flag = "--lora-scale",
      .field = [](Options &o) -> OptionField { return &o.loraScale; },
      .help = "factor of the adapter's own scale",
+     .group = kWeights,
      .decides = Decides::Engine,
      .commands = kModel,
      .recorded = "times the adapter's own",
@@ -165,11 +185,13 @@ constexpr BuildOption kOptions[] = {
      .field = [](Options &o) -> OptionField { return &o.randomWeights; },
      .help = "a seed: read no weights, let the engine make random ones when it is loaded; MODEL, a "
              "directory, needs config.json and the tokenizer only",
+     .group = kWeights,
      .decides = Decides::Engine,
      .recorded = "numbers made at load; no weight file was read"},
     {.flag = "--no-ptx",
      .field = [](Options &o) -> OptionField { return &o.noPtx; },
      .help = "leave out the PTX of CUDA kernels: a smaller engine that cannot be simulated",
+     .group = kKernels,
      .decides = Decides::Engine},
     {.flag = "--threads",
      .field = [](Options &o) -> OptionField { return &o.threads; },
@@ -178,6 +200,7 @@ constexpr BuildOption kOptions[] = {
     {.flag = "--nvrtc",
      .field = [](Options &o) -> OptionField { return &o.nvrtc; },
      .help = "library or folder of NVRTC, for CUDA targets (default: the usual places)",
+     .group = kKernels,
      .decides = Decides::Library,
      .file = OptionFile::ReadByName,
      .commands = kModel},
@@ -185,17 +208,20 @@ constexpr BuildOption kOptions[] = {
      .field = [](Options &o) -> OptionField { return &o.cacheChoice.folder; },
      .help = "folder that keeps compiled kernels and searches for later runs (default: ingot in "
              "$XDG_CACHE_HOME or in ~/.cache)",
+     .group = kCache,
      .commands = kCaching,
      .excludes = "--no-cache"},
     {.flag = "--cache-limit",
      .field = [](Options &o) -> OptionField { return &o.cacheChoice.limit; },
      .help = "what that folder may grow to, such as 2GiB",
+     .group = kCache,
      .form = Form::Bytes,
      .commands = kCaching,
      .excludes = "--no-cache"},
     {.flag = "--no-cache",
      .field = [](Options &o) -> OptionField { return &o.cacheChoice.none; },
      .help = "compile every kernel, and keep nothing",
+     .group = kCache,
      .commands = kCaching & ~kServe},
     {.flag = "--report",
      .field = [](Options &o) -> OptionField { return &o.report; },
@@ -205,11 +231,13 @@ constexpr BuildOption kOptions[] = {
     {.flag = "--dump-stage",
      .field = [](Options &o) -> OptionField { return &o.dumpStage; },
      .help = "print the IR after this stage to stdout",
+     .group = kOutput,
      .commands = kBuild,
      .words = stageNames},
     {.flag = "--json-events",
      .field = [](Options &o) -> OptionField { return &o.jsonEvents; },
      .help = "progress as one JSON object per line, for CI",
+     .group = kOutput,
      .commands = kBuild},
 };
 

@@ -100,6 +100,7 @@ struct BuildOption {
   const char *flag;
   OptionField (*field)(BuildOptions &);
   const char *help;
+  const char *group = ""; ///< where help lists it; empty: with those that are used most
   Decides decides = Decides::Nothing;
   OptionForm form = OptionForm::Any;
   OptionFile file = OptionFile::None;

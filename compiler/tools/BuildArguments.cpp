@@ -55,6 +55,8 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
       continue;
     runtime::CommandOption here = addOption(app, option, options);
     added.emplace(option.flag, here);
+    if (*option.group)
+      here.group(option.group);
     if (option.file != OptionFile::None)
       here.file(useOf(option.file));
     if (option.words)
@@ -96,7 +98,7 @@ std::string ingot::compiler::recipesByName() {
   for (const recipe::Preset &preset : recipe::presets())
     text += llvm::formatv("  {0,-10} {1}\n", preset.name, preset.summary);
   return text + "  " + listOfMixes() +
-         ":\n             mixes of ggml's blocks, made on calibration text\n\n";
+         ":\n             mixes of ggml's blocks, made on calibration text";
 }
 
 std::string ingot::compiler::listOfMixes() { return llvm::join(quantize::weightMixNames(), ", "); }

@@ -17,17 +17,11 @@ using namespace ingot::compiler;
 static constexpr char kExamples[] =
     "examples:\n"
     "  ingot build examples/fables/model -o fables.ingot\n"
-    "  ingot build my-model.gguf -o my-model.ingot\n"
-    "  ingot build my-model -o my-model.ingot --recipe q4_k_m\n"
-    "  ingot build my-model -o my-model.ingot --recipe int4\n"
-    "  ingot build my-model -o my-model.ingot --recipe int4.yaml --report report.json\n"
+    "  ingot build my-model.gguf -o my-model.ingot --recipe q4_k_m --report report.json\n"
     "  ingot build my-model -o my-model.ingot --recipe w4a16-awq --gate 'kl<=0.05,top1>=95%'\n"
     "  ingot build my-model -o my-model.ingot --recipe w4a16-gptq --target-size 4.2GiB\n"
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
-    "  ingot build my-model -o my-model.ingot --max-context 4096 --max-build-memory 1GiB\n"
-    "  ingot build my-model -o candidates.ingot --target sm_90a --tuning-candidates\n"
-    "  ingot build my-model -o my-model.ingot --target sm_90a --tuning tuning.lock\n"
-    "  ingot build my-model -o my-model.ingot --cache /fast/disk/kernels --cache-limit 8GiB\n";
+    "  ingot build my-model -o candidates.ingot --target sm_90a --tuning-candidates";
 
 /// The exit status of a build whose engine is not as accurate as it must be.
 static constexpr int kExceeded = 3;
@@ -119,8 +113,10 @@ static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &opt
 }
 
 int compiler::runBuild(int argc, char **argv) {
-  runtime::CommandLine app("Compiles a checkpoint to one engine file.", argv[0],
-                           recipesByName() + kExamples);
+  runtime::CommandLine app("Compiles a checkpoint to one engine file.\nExit status: 0 the file is "
+                           "written, 1 an error, 2 a wrong command line, 3 --gate refuses it.",
+                           argv[0], kExamples);
+  app.setDetails(recipesByName());
   BuildOptions options;
   addBuildArguments(app, options, kBuild);
   if (auto status = parseArguments(app, argc, argv))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of compiler commands. A command is a file of this folder and a line here.
+// The one list of compiler commands, in the order of help. A command is a file of this folder and
+// a line here.
 #include "compiler/tools/Commands.h"
 
 #include <cstring>
@@ -8,16 +9,16 @@ namespace ingot::compiler {
 namespace {
 
 constexpr Command commands[] = {
-    {"bisect", "find the first layer in which an engine and a checkpoint differ", runBisect},
     {"build", "compile a checkpoint to an engine file", runBuild},
-    {"cache", "list or remove the compiled kernels that builds have kept", runCache},
-    {"formats", "how stored formats are read, and which kernels they have", runFormats},
-    {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},
-    {"quantize", "quantize a checkpoint with calibration, to one that others load too",
-     runQuantize},
     {"run", "generate text with a model, which is built where that was not done yet", runRun},
     {"serve", "serve a model over HTTP, which is built where that was not done yet", runServe},
+    {"quantize", "quantize a checkpoint with calibration, to one that others load too",
+     runQuantize},
+    {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},
     {"verify", "check an engine: structure, digests, rebuild, numbers", runVerify},
+    {"bisect", "find the first layer in which an engine and a checkpoint differ", runBisect},
+    {"formats", "how stored formats are read, and which kernels they have", runFormats},
+    {"cache", "list or remove the compiled kernels that builds have kept", runCache},
     {nullptr, nullptr, nullptr},
 };
 

@@ -38,7 +38,8 @@ static void printTable(const FormatTable &table) {
 
 int compiler::runFormats(int argc, char **argv) {
   runtime::CommandLine app(
-      "Tells, in Markdown, how stored formats are read and which kernels they have.", argv[0]);
+      "Tells, in Markdown, how stored formats are read and which kernels they have.", argv[0],
+      "examples:\n  ingot formats --target sm_90a --target x86-64-v3");
   std::vector<std::string> names = {"reference", "x86-64-v3", "sm_90a"};
   app.addOption("--target", names, "a target to ask; may be given several times").showDefault();
   if (auto status = parseArguments(app, argc, argv))

@@ -30,7 +30,9 @@ ModelArguments splitModelArguments(int argc, char **argv, OptionCommand command)
 
 std::string listOfBuildOptions(OptionCommand command) {
   constexpr size_t width = 90;
-  std::string text = "MODEL is what `ingot build` takes. Of its options there are", line = text;
+  std::string text = "MODEL is what `ingot build` takes. Of its options, which "
+                     "`ingot build --help-all` explains,\nthere are",
+              line = "there are";
   const char *between = " ";
   for (const BuildOption &option : buildOptions()) {
     if (!(option.commands & command) || option.flag[0] != '-')
@@ -113,7 +115,8 @@ int findOrBuild(const ModelArguments &arguments, OptionCommand command, const ch
 
 bool asksForHelp(int argc, char **argv) {
   return std::any_of(argv + 1, argv + argc, [](const char *word) {
-    return !std::strcmp(word, "--help") || !std::strcmp(word, "-h");
+    return !std::strcmp(word, "--help") || !std::strcmp(word, "-h") ||
+           !std::strcmp(word, "--help-all");
   });
 }
 

@@ -13,7 +13,7 @@ static constexpr char kExamples[] =
     "examples:\n"
     "  ingot plan my-model.ingot --memory 16GiB\n"
     "  ingot plan my-model --recipe int4.yaml --target x86-64-v4 --memory 16GiB\n\n"
-    "From a checkpoint only its configuration and the headers of its weights are read.\n";
+    "From a checkpoint only its configuration and the headers of its weights are read.";
 
 /// Whether an argument that is no option names a directory or a GGUF file: a checkpoint.
 static bool namesCheckpoint(int argc, char **argv) {
@@ -27,8 +27,8 @@ static bool namesCheckpoint(int argc, char **argv) {
 int compiler::runPlan(int argc, char **argv) {
   if (!namesCheckpoint(argc, argv))
     return runtime::runPlan(argc, argv);
-  runtime::CommandLine app("Tells which batch and context fit in memory.", argv[0],
-                           recipesByName() + kExamples);
+  runtime::CommandLine app("Tells which batch and context fit in memory.", argv[0], kExamples);
+  app.setDetails(recipesByName());
   BuildOptions options;
   runtime::PlanArguments arguments;
   addBuildArguments(app, options, kPlan);

@@ -19,15 +19,13 @@ using runtime::FileUse;
 static constexpr char kExamples[] =
     "examples:\n"
     "  ingot quantize my-model -o my-model-awq --recipe w4a16-awq\n"
-    "  ingot quantize my-model -o my-model-gptq --recipe w4a16-gptq --format gptq\n"
     "  ingot quantize my-model -o my-model-nvfp4 --recipe nvfp4\n"
     "  ingot quantize my-model -o my-model-int4 --recipe int4.yaml --calibration-text texts.txt\n"
-    "  ingot quantize my-model -o my-model-mix --recipe w4a16-gptq --bits 5\n"
     "  ingot quantize my-model -o my-model-mix --recipe w4a16-gptq --target-size 4.2GiB\n"
     "  ingot quantize my-model -o my-model-q4_k_m.gguf --recipe q4_k_m\n"
     "  ingot quantize my-model-f16.gguf -o my-model-q3_k_m.gguf --recipe q3_k_m --imatrix "
     "my.imatrix\n"
-    "  ingot build my-model-awq -o my-model.ingot\n";
+    "  ingot build my-model-awq -o my-model.ingot";
 
 namespace {
 
@@ -63,7 +61,8 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
   auto divergence = app.addOption("--max-kl", budget.divergence,
                                   "search for the smallest mix of this estimated KL divergence, "
                                   "such as 0.02 (nats)")
-                        .positive();
+                        .positive()
+                        .group("Budgets");
   auto bits = app.addOption("--bits", budget.bits,
                             "search for the most exact mix of this many bits a weight of the "
                             "layers' matrices, such as 4.5")
@@ -72,7 +71,8 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
   divergence.excludes(bits);
   app.addOption("--lockfile", arguments.search.lockfile,
                 "recipe file to write what a search chose to (default: OUTPUT.lock.yaml)")
-      .file(FileUse::Writes);
+      .file(FileUse::Writes)
+      .group("Budgets");
   app.addOption(
          "--calibration-text", texts,
          "what the model is run on: a text, a .jsonl file with a conversation or text in each "
@@ -80,25 +80,38 @@ void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::strin
       .file(FileUse::Reads);
   app.addOption("--imatrix", arguments.mix.importance,
                 "importance matrix of llama.cpp for a mix, in place of running the model")
-      .file(FileUse::Reads);
+      .file(FileUse::Reads)
+      .group("Mixes, which are GGUF files");
   app.addOption("--imatrix-output", arguments.mix.importanceOutput,
                 "file to keep the measured importance matrix in")
-      .file(FileUse::Writes);
+      .file(FileUse::Writes)
+      .group("Mixes, which are GGUF files");
   app.addFlag("--allow-requantize", arguments.mix.requantizes,
-              "make other blocks of weights that a GGUF file has in blocks already");
+              "make other blocks of weights that a GGUF file has in blocks already")
+      .group("Mixes, which are GGUF files");
   options.text.lengthOption = "--length";
   app.addOption("--samples", options.text.samples, "sequences of calibration text")
       .positive()
-      .showDefault();
-  app.addOption("--length", options.text.length, "tokens of each").positive().showDefault();
-  app.addOption("--seed", options.text.seed, "of the choice of sequences").showDefault();
+      .showDefault()
+      .group("Calibration");
+  app.addOption("--length", options.text.length, "tokens of each")
+      .positive()
+      .showDefault()
+      .group("Calibration");
+  app.addOption("--seed", options.text.seed, "of the choice of sequences")
+      .showDefault()
+      .group("Calibration");
   app.addOption("--target", options.target,
                 "what the model is run on; all levels of x86-64 give the same result")
-      .showDefault();
-  app.addOption("--threads", options.threads, "threads to use (default: all)").positive();
+      .showDefault()
+      .group("Process");
+  app.addOption("--threads", options.threads, "threads to use (default: all)")
+      .positive()
+      .group("Process");
   app.addOption("--max-build-memory", options.maxMemory, "cap on memory, such as 4GiB")
       .bytes()
-      .showDefault("2GiB");
+      .showDefault("2GiB")
+      .group("Process");
   addBuildArguments(app, arguments.build, kQuantize);
 }
 

@@ -152,8 +152,11 @@ int run(int argc, char **argv) {
   for (std::string &word : *words)
     arguments.push_back(word.data());
   CommandLine app("Serves an engine made by 'ingot build' over HTTP, in the forms of OpenAI's "
-                  "completions, chats and responses, and of Anthropic's messages",
-                  "ingot-server");
+                  "completions, chats and responses, and of Anthropic's messages.",
+                  "ingot-server",
+                  "examples:\n"
+                  "  ingot-server model.ingot --port 8080 --max-context 8192\n"
+                  "  ingot-server --config server.yaml");
   ServerOptions options;
   addServerOptions(app, options);
   int exitStatus = 0;

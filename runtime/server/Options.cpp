@@ -16,21 +16,27 @@ constexpr uint64_t mostConfigBytes = 1 << 20;
 
 void addAddressOptions(CommandLine &app, ServerOptions &options) {
   const char *group = "Address and names";
-  app.addOption("--host", options.host, "address to listen at").group(group).showDefault();
+  app.addOption("--host", options.host, "address to listen at")
+      .group(group)
+      .frequent()
+      .showDefault();
   app.addOption("--port", options.port, "port to listen at; 0: one that is free")
       .between(0, 65535)
       .group(group)
+      .frequent()
       .showDefault();
   app.addOption("--unix-socket", options.unixSocket, "listen at this path instead").group(group);
   app.addOption("--served-model-name", options.modelNames,
                 "what clients call the model; several times for several names; default: the name "
                 "of the engine's file")
       .oneValueEach()
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--api-keys", options.apiKeysFile,
                 "file of keys, one a line, of which a client must give one")
       .file(FileUse::Reads)
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--cors-origins", options.corsOrigins,
                 "origins whose pages may ask; several times for several; '*' for all")
       .oneValueEach()
@@ -48,6 +54,7 @@ void addLimitOptions(CommandLine &app, ServerOptions &options) {
                 "answers that may wait beside those of a step; more are refused (429)")
       .notNegative()
       .group(group)
+      .frequent()
       .showDefault();
   app.addOption("--max-connections", options.maxConnections, "connections at a time")
       .positive()
@@ -162,10 +169,12 @@ void addServerOptions(CommandLine &app, ServerOptions &options) {
   app.addOption("--config", options.configFile,
                 "YAML file of options, each as `name: value`; those on the command line win")
       .file(FileUse::Reads)
-      .group("Process");
+      .group("Process")
+      .frequent();
   app.addFlag("--check", options.checksOnly,
               "check options, their files and the address, and end; the engine is not opened")
-      .group("Process");
+      .group("Process")
+      .frequent();
   app.addFlag("--no-log", options.noLog, "write no line for each request").group("Process");
   addSessionOptions(app, options.session);
 }

@@ -355,12 +355,14 @@ void addOptions(CommandLine &app, BenchOptions &options) {
       .positive()
       .showDefault();
   app.addOption("--warm-ups", options.warmUps, "repeats beforehand that do not count; 0: none")
+      .group("Measuring")
       .notNegative()
       .showDefault();
   app.addOption("--probe", options.probeBytes,
                 "bytes of the bandwidth probe, more than the caches hold; 0: no probe; "
                 "default: 1GiB")
-      .bytes();
+      .bytes()
+      .group("Measuring");
   app.addFlag("--json", options.json, "print JSON");
   app.addOption("--lines", options.lines,
                 "file that every result is appended to as a line of JSON as soon as it is there")
@@ -374,11 +376,13 @@ void addOptions(CommandLine &app, BenchOptions &options) {
                 "each is of a sequence of its own, beyond all are of one; default: 1,10,64,512")
       .separatedBy(',')
       .positive()
-      .needs(kernels);
+      .needs(kernels)
+      .group("Kernels");
   app.addOption("--context", options.context,
                 "positions of every sequence of --kernels; default: 1024, or the engine's most")
       .positive()
-      .needs(kernels);
+      .needs(kernels)
+      .group("Kernels");
   addMemoryOptions(app, options.session.memory);
   addGpuOptions(app, options.session.device);
   addTargetOption(app, options.session.target);
@@ -409,9 +413,9 @@ const Command *findLoadCommand(std::string_view name) {
 
 /// One line for each of them, for help.
 std::string listOfLoadCommands() {
-  std::string list = "commands, each with options of its own:\n";
+  std::string list = "commands, each with options of its own:";
   for (const Command &command : loadCommands)
-    list += std::string("  bench ") + command.name + ": " + command.summary + "\n";
+    list += std::string("\n  bench ") + command.name + ": " + command.summary;
   return list;
 }
 
@@ -426,13 +430,14 @@ int runBench(int argc, char **argv) {
   CommandLine app(
       "Measures an engine on this machine: prompt and generation tokens/s, load time, and "
       "how much of the\nmemory's bandwidth generation uses; or every kernel of a step "
-      "alone.\n\nexamples:\n"
+      "alone.\n\n" +
+          listOfLoadCommands(),
+      argv[0],
+      "examples:\n"
       "  bench model.ingot\n"
       "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json\n"
-      "  bench model.ingot -p 0 -n 16 --batch 10 --depth 1024 -r 1 --warm-ups 0\n"
       "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024\n"
-      "  bench model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl",
-      argv[0], listOfLoadCommands());
+      "  bench model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl");
   BenchOptions options;
   addOptions(app, options);
   int exitStatus = 0;

@@ -2,6 +2,8 @@
 // Command lines by CLI11.
 #include "runtime/tools/CommandLine.h"
 
+#include "runtime/tools/HelpScreen.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -124,7 +126,7 @@ CommandOption CommandOption::mayBeEmpty() {
 }
 
 CommandOption CommandOption::file(FileUse use) {
-  uses->emplace_back(option, use);
+  uses->files.emplace_back(option, use);
   return *this;
 }
 
@@ -153,6 +155,11 @@ CommandOption CommandOption::group(const char *heading) {
   return *this;
 }
 
+CommandOption CommandOption::frequent() {
+  uses->frequent.push_back(option);
+  return *this;
+}
+
 CommandOption CommandOption::typeName(const char *name) {
   option->type_name(name);
   return *this;
@@ -169,9 +176,10 @@ CommandOption CommandOption::showDefault(const char *text) {
 }
 
 CommandLine::CommandLine(const std::string &description, const std::string &name,
-                         const std::string &footer)
+                         const std::string &examples)
     : app(std::make_unique<CLI::App>(description, name)) {
-  app->footer(footer);
+  app->footer(examples);
+  app->set_help_all_flag("--help-all");
 }
 
 CommandLine::~CommandLine() = default;
@@ -215,7 +223,7 @@ std::vector<std::string> CommandLine::names() const {
   std::vector<std::string> names;
   for (const CLI::Option *option : std::as_const(*app).get_options())
     for (const std::string &name : option->get_lnames())
-      if (name != "help")
+      if (!name.starts_with("help"))
         names.push_back(name);
   return names;
 }
@@ -266,10 +274,75 @@ std::string CommandLine::emptyElement(const std::vector<std::string> &words) con
 
 CommandFiles CommandLine::files() const {
   CommandFiles files;
-  for (const auto &[option, use] : uses)
+  for (const auto &[option, use] : uses.files)
     for (const std::string &path : option->results())
       files.add(use, option->get_name(), path);
   return files;
+}
+
+/// "--a, --b" of options that go with another, or against it.
+static std::string listOf(const char *lead, const std::set<CLI::Option *> &options) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : options)
+    names.push_back(option->get_lnames().empty() ? option->get_name()
+                                                 : "--" + option->get_lnames().front());
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? lead : ", ") + name;
+  return text;
+}
+
+/// What help tells of an option. The type that CLI11 names is followed by what is checked of it, as
+/// in "INT:{a,b}" and "INT:INT in [0 - 9]".
+static HelpOption helpOf(const CLI::Option &option) {
+  const bool isArgument = option.get_positional();
+  HelpOption out = {option.get_name(isArgument, !isArgument), "", option.get_description(), "",
+                    option.get_group()};
+  if (out.group == "Options")
+    out.group.clear();
+  if (option.get_items_expected_max() > 0) {
+    const std::string type = option.get_type_name();
+    const size_t words = type.find('{'), range = type.find('[');
+    out.value = type.find("SIZE") == type.npos ? type.substr(0, type.find(':')) : "SIZE";
+    if (words != type.npos)
+      for (char c : " " + type.substr(words, type.find('}') + 1 - words))
+        out.text += c == ',' ? ", " : std::string(1, c);
+    else if (range != type.npos && out.value != "SIZE")
+      out.text += " " + type.substr(range, type.find(']') + 1 - range);
+    if (!option.get_default_str().empty())
+      out.text += " (default: " + option.get_default_str() + ")";
+  }
+  const std::string needs = listOf("with ", option.get_needs());
+  const std::string excludes = listOf("not with ", option.get_excludes());
+  out.condition = needs + (needs.empty() || excludes.empty() ? "" : "; ") + excludes;
+  return out;
+}
+
+void CommandLine::setDetails(const std::string &text) { details = text; }
+
+std::string CommandLine::help(bool whole) const {
+  HelpScreen screen;
+  screen.description = app->get_description();
+  screen.usage = app->get_name();
+  screen.details = details;
+  screen.examples = app->get_footer();
+  for (const CLI::Option *option : std::as_const(*app).get_options()) {
+    if (option == app->get_help_ptr() || option == app->get_help_all_ptr())
+      continue;
+    HelpOption here = helpOf(*option);
+    if (option->get_positional()) {
+      screen.usage += option->get_required() ? " " + here.name : " [" + here.name + "]";
+      here.value.clear();
+    } else if (option->get_required()) {
+      screen.usage += " " + here.name.substr(0, here.name.find(',')) + " " + here.value;
+    }
+    here.isFrequent =
+        std::find(uses.frequent.begin(), uses.frequent.end(), option) != uses.frequent.end();
+    (option->get_positional() ? screen.arguments : screen.options).push_back(std::move(here));
+  }
+  screen.usage += " [OPTIONS]";
+  return whole ? screen.whole() : screen.brief();
 }
 
 CommandLine::Outcome CommandLine::parse(int argc, const char *const *argv) {
@@ -283,7 +356,7 @@ CommandLine::Outcome CommandLine::parse(int argc, const char *const *argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() != 0)
       return {false, error.what()};
-    app->exit(error); // prints the help
+    std::fputs(help(error.get_name() == "CallForAllHelp").c_str(), stdout);
     return {false, ""};
   }
 }

@@ -22,7 +22,11 @@ namespace ingot::runtime {
 /// CommandLine. Each function returns the same option.
 class CommandOption {
 public:
-  using Uses = std::vector<std::pair<const CLI::Option *, FileUse>>;
+  /// What is said of options that the library does not keep.
+  struct Uses {
+    std::vector<std::pair<const CLI::Option *, FileUse>> files;
+    std::vector<const CLI::Option *> frequent;
+  };
   CommandOption(CLI::Option *option, Uses &uses) : option(option), uses(&uses) {}
 
   CommandOption required();
@@ -39,7 +43,8 @@ public:
   CommandOption oneValueEach();            ///< to have several values it is given several times
   CommandOption needs(CommandOption other);
   CommandOption excludes(CommandOption other);
-  CommandOption group(const char *heading);    ///< where help lists it
+  CommandOption group(const char *heading);    ///< where help lists it, and --help names it alone
+  CommandOption frequent();                    ///< one of a group that --help explains
   CommandOption typeName(const char *name);    ///< what help calls its value
   CommandOption showDefault();                 ///< help tells the value that the variable has now
   CommandOption showDefault(const char *text); ///< help tells this value
@@ -54,9 +59,9 @@ private:
 /// set, is refused, unless its option `mayBeEmpty`.
 class CommandLine {
 public:
-  /// `name`: what help and errors call the program. `footer`: the end of the help.
+  /// `name`: what help and errors call the program. `examples`: the end of the help.
   CommandLine(const std::string &description, const std::string &name,
-              const std::string &footer = "");
+              const std::string &examples = "");
   ~CommandLine();
 
   /// Adds "-x,--long-name", or an argument where the name begins with a letter. CommandLine.cpp
@@ -64,7 +69,12 @@ public:
   template <class T> CommandOption addOption(const char *name, T &value, const std::string &help);
   CommandOption addFlag(const char *name, bool &value, const std::string &help);
 
-  /// The long names of all options but "help", without dashes.
+  /// Lets --help-all say more than options.
+  void setDetails(const std::string &text);
+  /// What --help prints, at most a screen; `whole`: what --help-all does.
+  std::string help(bool whole) const;
+
+  /// The long names of all options but those of help, without dashes.
   std::vector<std::string> names() const;
   /// How often an option was given.
   size_t count(const char *name) const;
@@ -84,6 +94,7 @@ private:
   std::string emptyElement(const std::vector<std::string> &words) const;
 
   std::unique_ptr<CLI::App> app;
+  std::string details;
   CommandOption::Uses uses;
 };
 

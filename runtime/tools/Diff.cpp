@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// diff: what differs between two engines, from their descriptions and stated digests.
+// diff: what differs between two engines, from their descriptions and stated digests: a line for
+// each thing that people ask of an engine, and on request every value.
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/EngineOverview.h"
 #include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
@@ -187,26 +189,47 @@ void printChanges(const std::vector<const Change *> &changes) {
   }
 }
 
-void printByCategory(const std::vector<Change> &changes) {
+std::vector<const Change *> ofCategory(const std::vector<Change> &changes, const char *category) {
+  std::vector<const Change *> chosen;
+  for (const Change &change : changes)
+    if (change.category == category)
+      chosen.push_back(&change);
+  return chosen;
+}
+
+/// Those of `chosen` categories, or all but offsets, which follow from everything else.
+void printCategories(const std::vector<Change> &changes, const std::vector<std::string> &chosen) {
+  const bool all = std::count(chosen.begin(), chosen.end(), "all");
   for (const char *category : categories) {
-    std::vector<const Change *> chosen;
-    for (const Change &change : changes)
-      if (change.category == category)
-        chosen.push_back(&change);
-    if (chosen.empty())
+    const bool named = std::count(chosen.begin(), chosen.end(), category);
+    std::vector<const Change *> here = ofCategory(changes, category);
+    if (here.empty() || !(all || named))
       continue;
-    std::printf("%s: %s\n", category, counted(chosen.size(), "difference").c_str());
-    // Offsets follow from everything else; JSON lists them.
-    if (std::string_view(category) != "placement")
-      printChanges(chosen);
+    std::printf("%s: %s\n", category, counted(here.size(), "difference").c_str());
+    if (named || std::string_view(category) != "placement")
+      printChanges(here);
   }
 }
 
-json toJson(const std::vector<Change> &changes, const EngineFile &before, const EngineFile &after) {
+void printBriefly(const std::vector<Change> &changes, const std::vector<OverviewRow> &rows) {
+  printOverview(rows);
+  std::string counts;
+  for (const char *category : categories)
+    if (size_t count = ofCategory(changes, category).size())
+      counts += (counts.empty() ? "" : ", ") + std::string(category) + " " + grouped(count);
+  std::printf("%sall differences: %s; --section lists them\n", rows.empty() ? "" : "\n",
+              counts.c_str());
+}
+
+json toJson(const std::vector<Change> &changes, const std::vector<OverviewRow> &overview,
+            const EngineFile &before, const EngineFile &after) {
   json out = {{"equal", changes.empty()},
               {"before", toHex(before.digest())},
               {"after", toHex(after.digest())},
+              {"overview", json::object()},
               {"changes", json::array()}};
+  for (const OverviewRow &row : overview)
+    out["overview"][row.title] = row.text;
   for (const Change &change : changes)
     out["changes"].push_back({{"category", change.category},
                               {"what", change.what},
@@ -231,17 +254,26 @@ std::vector<Change> findChanges(const EngineFile &before, const EngineFile &afte
 } // namespace
 
 int runDiff(int argc, char **argv) {
-  CommandLine app(
-      "Compares two engines by what they say and by their digests; the data of weights is "
-      "not read.\nExit status: 0 equal, 1 different, 2 an error.\n\nexamples:\n"
-      "  diff old.ingot new.ingot\n"
-      "  diff old.ingot new.ingot --json | jq '.changes[].category'",
-      argv[0]);
+  CommandLine app("Compares two engines by what they say and by their digests; the data of weights "
+                  "is not read.\nExit status: 0 equal, 1 different, 2 an error.",
+                  argv[0],
+                  "examples:\n"
+                  "  diff old.ingot new.ingot\n"
+                  "  diff old.ingot new.ingot --section kernels --section weights\n"
+                  "  diff old.ingot new.ingot --json | jq '.changes[].category'");
   std::string paths[2];
+  std::vector<std::string> sections;
   bool asJson = false;
   app.addOption("before", paths[0], "engine file").required();
   app.addOption("after", paths[1], "engine file").required();
-  app.addFlag("--json", asJson, "print JSON");
+  std::vector<std::string> names = {"all"};
+  names.insert(names.end(), std::begin(categories), std::end(categories));
+  app.addOption("--section", sections,
+                "list every difference of this kind; may be repeated; default: a line for each "
+                "thing that people ask of an engine")
+      .oneOf(names)
+      .oneValueEach();
+  app.addFlag("--json", asJson, "print JSON, everything");
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;
@@ -256,12 +288,16 @@ int runDiff(int argc, char **argv) {
     files[i] = std::move(*file);
   }
   std::vector<Change> changes = findChanges(*files[0], *files[1]);
+  std::vector<OverviewRow> overview =
+      changesOf(overviewOf(describeFile(*files[0])), overviewOf(describeFile(*files[1])));
   if (asJson)
-    std::printf("%s\n", jsonText(toJson(changes, *files[0], *files[1])).c_str());
+    std::printf("%s\n", jsonText(toJson(changes, overview, *files[0], *files[1])).c_str());
   else if (changes.empty())
     std::printf("equal: digest %s\n", toHex(files[0]->digest()).c_str());
+  else if (sections.empty())
+    printBriefly(changes, overview);
   else
-    printByCategory(changes);
+    printCategories(changes, sections);
   if (Status written = flushOutput(); !written.ok()) {
     reportError(written);
     return failed;

@@ -3,6 +3,7 @@
 #include "runtime/tools/EngineSummary.h"
 
 #include "runtime/engine/Verify.h"
+#include "runtime/serving/Tokenizer.h"
 
 namespace ingot::runtime {
 namespace {
@@ -422,6 +423,16 @@ json describeFile(const EngineFile &file) {
   json out = describeEngine(file.metadata());
   out["digest"] = toHex(file.digest());
   out["file_bytes"] = file.fileBytes();
+  out["chat_templates"] = json::array();
+  const auto section = file.sectionOfKind(schema::SectionKind::Tokenizer);
+  if (section.empty())
+    return out;
+  const Result<Tokenizer> tokenizer = Tokenizer::load(std::as_bytes(section));
+  if (!tokenizer.ok())
+    out["tokenizer_fault"] = tokenizer.status().toString();
+  else
+    for (std::string_view name : tokenizer->chatTemplateNames())
+      out["chat_templates"].push_back(name);
   return out;
 }
 

@@ -13,7 +13,8 @@ namespace ingot::runtime {
 /// Keys never change their meaning; later versions add keys. `engine` must be verified.
 nlohmann::json describeEngine(const schema::Engine &engine);
 
-/// The same with "digest" (of the metadata, which names the build) and "file_bytes".
+/// The same with "digest" (of the metadata, which names the build), "file_bytes" and the names of
+/// "chat_templates"; "tokenizer_fault" says why a tokenizer cannot be read.
 nlohmann::json describeFile(const EngineFile &file);
 
 /// What a session allocates, in bytes, and its limits.

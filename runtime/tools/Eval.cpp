@@ -336,17 +336,16 @@ void addHumanEvalOptions(CommandLine &app, HumanEvalOptions &options, CommandOpt
 } // namespace
 
 int runEval(int argc, char **argv) {
-  CommandLine app(std::string("Measures the perplexity of a text, and how far an engine is from "
-                              "another.\n\n") +
-                      windowing +
-                      "\n\nexamples:\n"
-                      "  eval model.ingot --text wiki.test.raw\n"
-                      "  eval model.ingot --text wiki.test.raw --scoring second-half "
-                      "--bos-each-window\n"
-                      "  eval model-int4.ingot --text wiki.test.raw --against model-bf16.ingot\n"
-                      "  eval model.ingot --kl-divergence-base base.kld\n"
-                      "  eval model.ingot --humaneval HumanEval.jsonl --completions samples.jsonl",
-                  argv[0]);
+  CommandLine app("Measures the perplexity of a text, and how far an engine is from another.",
+                  argv[0],
+                  "examples:\n"
+                  "  eval model.ingot --text wiki.test.raw\n"
+                  "  eval model.ingot --text wiki.test.raw --scoring second-half "
+                  "--bos-each-window\n"
+                  "  eval model-int4.ingot --text wiki.test.raw --against model-bf16.ingot\n"
+                  "  eval model.ingot --kl-divergence-base base.kld\n"
+                  "  eval model.ingot --humaneval HumanEval.jsonl --completions samples.jsonl");
+  app.setDetails(windowing);
   EvalOptions options;
   std::string scoring;
   app.addOption("engine", options.engine, "engine file").required().file(FileUse::ReadsIfThere);

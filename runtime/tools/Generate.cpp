@@ -12,8 +12,18 @@
 namespace ingot::runtime {
 namespace {
 
-constexpr const char *about =
-    "Runs an engine made by 'ingot build'. Other commands: ingot-run --list-commands";
+constexpr const char *examples = "examples:\n"
+                                 "  ingot-run model.ingot -p \"Once upon a time\" -n 64 --temp 0.8";
+
+std::string about() {
+  std::string text = "Runs engines made by 'ingot build'. Commands, each with --help:";
+  for (const Command *command = allCommands(); command->name; ++command) {
+    std::string name = command->name;
+    name.resize(10, ' ');
+    text += "\n  " + name + " " + command->summary;
+  }
+  return text;
+}
 
 struct GenerateOptions {
   std::string engine;
@@ -39,6 +49,7 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
           .group(group);
   app.addOption("--temp", sampling.temperature, "temperature; 0 = greedy")
       .group(group)
+      .frequent()
       .excludes(greedy);
   app.addOption("--top-k", sampling.topK, "the k likeliest; 0 = off").group(group);
   app.addOption("--top-p", sampling.topP, "the likeliest of this mass; 1 = off").group(group);
@@ -48,7 +59,8 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("--presence-penalty", sampling.presencePenalty, "0 = off").group(group);
   app.addOption("--frequency-penalty", sampling.frequencyPenalty, "0 = off").group(group);
   app.addOption("--seed", sampling.seed, "random stream of the request; default: a random one")
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--bad-word", sampling.badWords, "text that may not come; may be repeated")
       .oneValueEach()
       .group(group);
@@ -60,7 +72,8 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("--prompt-logprobs", sampling.promptLogprobs, "the same of the prompt's tokens")
       .group(group);
   app.addOption("-n,--max-tokens", sampling.maxTokens, "tokens to generate; 0 = up to the context")
-      .group("Text");
+      .group("Text")
+      .frequent();
   app.addOption("--stop", sampling.stopStrings, "text that ends the answer; may be repeated")
       .oneValueEach()
       .group("Text");
@@ -76,19 +89,19 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
 void addOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("engine", options.engine, "engine file").required();
   CommandOption text =
-      app.addOption("-p,--prompt", options.prompt, "prompt").mayBeEmpty().group("Text");
+      app.addOption("-p,--prompt", options.prompt, "prompt").mayBeEmpty().group("Text").frequent();
   CommandOption ids = app.addOption("--prompt-ids", options.promptIds, "prompt as token ids")
                           .separatedBy(',')
                           .group("Text");
-  CommandOption file =
-      app.addOption("--prompts", options.promptsFile,
-                    "one JSON object per line: prompt or prompt_ids, id, and any sampling "
-                    "parameter; '-' reads from standard input")
-          .file(FileUse::Reads)
-          .group("Text");
+  CommandOption file = app.addOption("--prompts", options.promptsFile,
+                                     "requests, each a line of JSON; '-': from standard input")
+                           .file(FileUse::Reads)
+                           .group("Text")
+                           .frequent();
   CommandOption chat =
       app.addFlag("--chat", options.chat, "a conversation; /help there tells its commands")
-          .group("Conversations");
+          .group("Conversations")
+          .frequent();
   text.excludes(ids).excludes(file).excludes(chat);
   ids.excludes(file).excludes(chat);
   file.excludes(chat);
@@ -212,13 +225,13 @@ int chatWith(LoopReader &reader, const GenerateOptions &options) {
 
 std::optional<int> refuseGenerate(int argc, char **argv) {
   GenerateOptions options;
-  CommandLine app(about, "ingot-run");
+  CommandLine app(about(), "ingot-run", examples);
   return readOptions(app, options, argc, argv);
 }
 
 int runGenerate(int argc, char **argv) {
   GenerateOptions options;
-  CommandLine app(about, "ingot-run");
+  CommandLine app(about(), "ingot-run", examples);
   if (std::optional<int> status = readOptions(app, options, argc, argv))
     return *status;
   // A pipe whose reader is gone is an error of writing, with a code, not a signal.

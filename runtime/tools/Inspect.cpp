@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // inspect: what is in an engine, as tables for people or JSON for programs.
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/EngineOverview.h"
 #include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
@@ -252,17 +253,13 @@ void showServing(const json &engine) {
 }
 
 void showSummary(const json &engine) {
-  std::printf("%s (%s), built by %s\n", printable(cell(engine, "name")).c_str(),
-              printable(cell(engine, "architecture")).c_str(),
-              printable(cell(engine.at("provenance"), "compiler")).c_str());
-  line("digest", cell(engine, "digest"));
-  line("file", inBytes(number(engine, "file_bytes")));
-  uint64_t made = 0;
-  for (const json &weight : engine.at("weights"))
-    made += weight.contains("fill") ? number(weight, "bytes") : 0;
-  if (made)
-    line("random weights", inBytes(made) + " made at load, not in the file");
-  line("golden cases", std::to_string(engine.at("golden").size()));
+  std::vector<OverviewRow> rows = overviewOf(engine);
+  rows.push_back({"file", inBytes(number(engine, "file_bytes")), {}});
+  rows.push_back({"digest", cell(engine, "digest"), {}});
+  printOverview(rows);
+}
+
+void showTargets(const json &engine) {
   heading("targets");
   Table table({"target", "arch", ">preference", ">programs", ">kernels", ">fusions applied",
                ">weight bytes", ">KV bytes/token", "features"});
@@ -294,7 +291,8 @@ const std::vector<View> &allViews() {
       {"summary",
        showSummary,
        nullptr,
-       {"name", "architecture", "digest", "file_bytes", "serving", "targets"}},
+       {"name", "architecture", "digest", "file_bytes", "chat_templates", "serving", "targets"}},
+      {"targets", showTargets, nullptr, {"targets"}},
       {"sections", showSections, nullptr, {"sections"}},
       {"dims", showDims, nullptr, {"dims"}},
       {"programs", nullptr, showPrograms, {"programs", "buffers"}},
@@ -328,11 +326,11 @@ void select(const json &engine, const View &view, json &out) {
 } // namespace
 
 int runInspect(int argc, char **argv) {
-  CommandLine app("Shows what is in an engine.\n\nexamples:\n"
+  CommandLine app("Shows what is in an engine.", argv[0],
+                  "examples:\n"
                   "  inspect model.ingot\n"
                   "  inspect model.ingot --section kernels --section memory\n"
-                  "  inspect model.ingot --json | jq '.targets[].kernels[].name'",
-                  argv[0]);
+                  "  inspect model.ingot --json | jq '.targets[].kernels[].name'");
   std::string path;
   std::vector<std::string> chosen;
   bool asJson = false;
@@ -341,8 +339,7 @@ int runInspect(int argc, char **argv) {
     names.push_back(view.name);
   app.addOption("engine", path, "engine file").required();
   app.addOption("--section", chosen,
-                "what to show; may be repeated; default: summary, sections, "
-                "memory (with --json: all)")
+                "what to show; may be repeated; default: summary (with --json: all)")
       .oneOf(names)
       .oneValueEach();
   app.addFlag("--json", asJson, "print JSON");
@@ -353,8 +350,9 @@ int runInspect(int argc, char **argv) {
   if (!file.ok())
     return reportError(file.status());
   json engine = describeFile(**file);
-  if (chosen.empty() && !asJson)
-    chosen = {"summary", "sections", "memory"};
+  const bool isBrief = chosen.empty() && !asJson;
+  if (isBrief)
+    chosen = {"summary"};
   auto wanted = [&](const char *name) {
     return chosen.empty() || std::count(chosen.begin(), chosen.end(), name) ||
            std::count(chosen.begin(), chosen.end(), "all");
@@ -375,6 +373,13 @@ int runInspect(int argc, char **argv) {
                                      ? engine
                                      : selected)
                             .c_str());
+  if (isBrief) {
+    std::string others;
+    for (const View &view : allViews())
+      if (std::string_view(view.name) != "summary")
+        others += (others.empty() ? "" : ", ") + std::string(view.name);
+    std::printf("\nmore by --section: %s, all\n", others.c_str());
+  }
   Status written = flushOutput();
   return written.ok() ? 0 : reportError(written);
 }

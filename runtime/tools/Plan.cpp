@@ -207,10 +207,11 @@ Status planMetadata(std::span<const std::byte> metadata, const PlanArguments &ar
 
 int runPlan(int argc, char **argv) {
   CommandLine app("Says whether an engine fits into memory, at which batch and context. Nothing is "
-                  "loaded.\n\nexamples:\n"
+                  "loaded.",
+                  argv[0],
+                  "examples:\n"
                   "  plan model.ingot --memory 16GiB\n"
-                  "  plan model.ingot --memory 16GiB --max-sequences 32 --max-context 8192 --json",
-                  argv[0]);
+                  "  plan model.ingot --memory 16GiB --max-sequences 32 --max-context 8192 --json");
   std::string path;
   PlanArguments arguments;
   MemoryRequest request;

@@ -15,7 +15,8 @@ void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
   app.addOption("--memory", request.memory,
                 "bytes for weights, activations and KV cache, as in 16GiB")
       .bytes()
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--memory-fraction", request.fraction,
                 "of the free memory, where --memory does not say how much; default: half on a CPU, "
                 "where mapped weights do not count, 0.9 on a GPU")
@@ -33,7 +34,8 @@ void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
       .group(group);
   app.addOption("--max-context", request.maxContext, "positions of one sequence")
       .positive()
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--max-batch-tokens", request.maxTokens, "tokens of one step")
       .positive()
       .group(group);
@@ -50,7 +52,8 @@ void addTargetOption(CommandLine &app, std::string &target) {
 void addThreadsOption(CommandLine &app, int64_t &threads) {
   app.addOption("--threads", threads, "threads; default: as many as there are CPUs to use")
       .positive()
-      .group("Limits");
+      .group("Limits")
+      .frequent();
 }
 
 static void addDiagnosisOptions(CommandLine &app, LaunchDiagnosis &diagnosis) {

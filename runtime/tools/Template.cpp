@@ -104,12 +104,13 @@ Status printPrompt(const TemplateArguments &arguments) {
 int runTemplate(int argc, char **argv) {
   CommandLine app(
       "Prints the prompt that a conversation becomes, by the engine's chat template or another. "
-      "Nothing is added to it, not even a line's end.\n\nexamples:\n"
+      "Nothing is added to it, not even a line's end.",
+      argv[0],
+      "examples:\n"
       "  template model.ingot --messages request.json\n"
       "  template model.ingot --messages - --template chat_template.jinja < request.json\n"
       "  template model.ingot --messages request.json --set enable_thinking=false \\\n"
-      "      --set add_generation_prompt=false --set now='2024-07-26 12:34:56'",
-      argv[0]);
+      "      --set add_generation_prompt=false --set now='2024-07-26 12:34:56'");
   TemplateArguments arguments;
   app.addOption("engine", arguments.engine, "engine file").required();
   app.addOption("--messages", arguments.messages,

@@ -250,11 +250,11 @@ Status tune(const TuneOptions &options) {
 int runTune(int argc, char **argv) {
   CommandLine app(
       "Times every kernel of an engine that was built with --tuning-candidates and writes "
-      "the fastest ones\nto a lockfile, which 'ingot build --tuning' follows.\n\n"
+      "the fastest ones\nto a lockfile, which 'ingot build --tuning' follows.",
+      argv[0],
       "examples:\n"
       "  tune candidates.ingot -o tuning.lock\n"
-      "  tune candidates.ingot -o tuning.lock --tokens 1,8,16,64,512 -r 9",
-      argv[0]);
+      "  tune candidates.ingot -o tuning.lock --tokens 1,8,16,64,512 -r 9");
   TuneOptions options;
   app.addOption("engine", options.engine, "engine file").required().file(FileUse::ReadsIfThere);
   app.addOption("-o,--output", options.output, "lockfile to write")

@@ -311,7 +311,7 @@ class EmptyValues(harness.BuildTest):
     """Every option of every program that takes a value refuses an empty one by its name."""
 
     def test_every_option(self):
-        takes_value = re.compile(r"^ +(?:-\w,)?(--[a-z-]+) (?:TEXT|INT|UINT|FLOAT|PART|RULE)",
+        takes_value = re.compile(r"^ +(?:-\w,)?(--[a-z-]+) (?:TEXT|INT|UINT|FLOAT|SIZE|PART|RULE)",
                                  re.MULTILINE)
         programs = [("ingot", "build"), ("ingot", "quantize"), ("ingot-server",), ("ingot-run",)]
         programs += [("ingot-run", *name.split()) for name in
@@ -322,7 +322,7 @@ class EmptyValues(harness.BuildTest):
                 return subprocess.run([harness.programs / program, *command, *options],
                                       capture_output=True, text=True, timeout=harness.LIMIT,
                                       check=False)
-            names = set(takes_value.findall(run("--help").stdout)) - {"--prompt"}
+            names = set(takes_value.findall(run("--help-all").stdout)) - {"--prompt"}
             self.assertTrue(names, command)
             for name in sorted(names):
                 with self.subTest(program=program, command=command, option=name):

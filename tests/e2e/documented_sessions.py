@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types the sessions of the documents and compares what is printed.
 
-A session is what follows a line `$ COMMAND` of an indented block, up to the next such line or the
-end of the block. All share a folder that has the repository's examples, and a command that stands
-on two pages is typed once. Not compared:
+A session is what follows a line `$ COMMAND` of an indented or fenced block, up to the next such
+line or the end of the block. A command goes on in the next line while a quote is open. All share a
+folder that has the repository's examples, and a command that stands on two pages is typed once.
+Not compared:
   - numbers before a unit that says they are of this run or machine: seconds, bytes, rates, kernels,
-    what was in the cache;
+    what was in the cache; numbers with commas, and the rules of tables;
   - the name of an x86-64 target, which is this machine's;
   - how much white space there is, so long lines may be broken;
   - what stands where the page has `...`.
 A command `ingot-server ... &` is left running for the ones after it, on a port that is free, which
 takes the place of 8000 in all of them.
-The manual of ingot-run is also held to the program's options and to the keys of a request, and code
-on the page about embedding to the examples it is from."""
+The manual of ingot-run is also held to the program's options and to the keys of a request."""
+import json
 import os
 import pathlib
 import re
@@ -25,17 +26,25 @@ import harness
 
 UNITS = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)? "
                    r"(s|[KMG]iB|bytes|tokens/s|kernels|hits|misses)(?![\w/])")
+LARGE = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])|-{3,}")
 TARGET = re.compile(r"x86-64-v\d[+\w]*")
 ELLIPSIS = "..."
 
 
 def sessions(page):
     """The (command, shown output) of a page, in its order."""
-    found, open_block = [], False
+    found, open_block, fenced = [], False, False
     for line in (harness.ROOT / page).read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            fenced, open_block = not fenced, False
+            continue
+        if fenced:
+            line = f"    {line}"
         if line.startswith("    $ "):
             found.append((line[6:], []))
             open_block = True
+        elif open_block and found[-1][0].count("'") % 2:
+            found[-1] = (f"{found[-1][0]}\n{line[4:]}", [])
         elif open_block and (line.startswith("    ") or not line.strip()):
             found[-1][1].append(line.strip())
         else:
@@ -45,7 +54,7 @@ def sessions(page):
 
 def settled(text):
     """`text` without what differs from run to run."""
-    return " ".join(TARGET.sub("TARGET", UNITS.sub(r"N \1", text)).split())
+    return " ".join(TARGET.sub("TARGET", LARGE.sub("", UNITS.sub(r"N \1", text))).split())
 
 
 def agrees(shown, printed):
@@ -110,6 +119,9 @@ class DocumentedSessions(unittest.TestCase):
     def test_running(self):
         self.compare("docs/running.md")
 
+    def test_commands(self):
+        self.compare("docs/commands.md")
+
 
 class Comparison(unittest.TestCase):
     """What the comparison above takes as equal, and what it does not."""
@@ -140,8 +152,8 @@ class Manual(unittest.TestCase):
         return set(re.findall(pattern, self.text))
 
     def test_options(self):
-        printed = subprocess.run([harness.programs / "ingot-run", "--help"], check=True, text=True,
-                                 stdout=subprocess.PIPE, timeout=harness.LIMIT).stdout
+        printed = subprocess.run([harness.programs / "ingot-run", "--help-all"], check=True,
+                                 text=True, stdout=subprocess.PIPE, timeout=harness.LIMIT).stdout
         told = set(re.findall(r"(?<!\w)--[a-z][\w-]*", printed))
         self.assertIn("--prompts", told)
         self.assertEqual(sorted(told - {"--help"} - self.named(r"--[a-z][\w-]*")), [])
@@ -153,20 +165,26 @@ class Manual(unittest.TestCase):
         self.assertEqual(sorted(keys - self.named(r"`(\w+)`")), [])
 
 
-class Embedding(unittest.TestCase):
-    """Code in docs/embedding.md is that of the examples, lines left out."""
+class Reports(harness.BuildTest):
+    """docs/commands.md has every key of the report of a build, and no other."""
 
-    def test_code(self):
-        text = (harness.ROOT / "docs/embedding.md").read_text(encoding="utf-8")
-        for language, *paths in [("c", "embed-c/Story.c"),
-                                 ("cpp", "embed-cpp/Batch.cpp", "embed-cpp/Streams.cpp"),
-                                 ("cmake", "embed-cpp/CMakeLists.txt")]:
-            known = {line.strip() for path in paths for line in
-                     (harness.ROOT / "examples" / path).read_text(encoding="utf-8").splitlines()}
-            blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-            self.assertTrue(blocks, language)
-            for line in "".join(blocks).splitlines():
-                self.assertIn(line.strip(), known, paths)
+    def keys(self, value):
+        if isinstance(value, dict):
+            return set(value).union(*map(self.keys, value.values()))
+        return set().union(*map(self.keys, value)) if isinstance(value, list) else set()
+
+    def test_keys(self):
+        written = set()
+        for cache in (["--no-cache"], ["--cache", self.folder / "cache"]):
+            path = self.folder / "report.json"
+            result = self.ingot("build", harness.FABLES, "-o", self.folder / "fables.ingot",
+                                "--target", "reference", "--report", path, *cache)
+            self.assertEqual(result.returncode, 0, result.stdout)
+            written |= self.keys(json.loads(path.read_text(encoding="utf-8")))
+        page = (harness.ROOT / "docs/commands.md").read_text(encoding="utf-8")
+        section = page.split("\n## build\n", 1)[1].split("\n## ", 1)[0]
+        told = set(re.findall(r"`([a-z][a-z_0-9]*)`", section.split("|---|---|\n", 1)[1]))
+        self.assertEqual(told, written)
 
 
 if __name__ == "__main__":

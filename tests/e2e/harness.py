@@ -34,7 +34,7 @@ def options_of(*command):
     text = subprocess.run([programs / program, *rest, "--help"], capture_output=True, text=True,
                           check=False).stdout
     more = {"run": ("ingot-run",), "serve": ("ingot-server",)}.get(" ".join(rest))
-    return set(OPTION.findall(text)) | (options_of(*more) if more else set())
+    return set(OPTION.findall(text)) | {"--help"} | (options_of(*more) if more else set())
 
 
 class BuildTest(unittest.TestCase):

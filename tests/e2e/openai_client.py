@@ -3,8 +3,11 @@
 """The official `openai` client (build/openai, from scripts/setup --full) drives `ingot-server`:
 completions, chats and responses, plain, streamed, several answers, log-probabilities, stop, errors,
 cancellation, timeouts."""
+import contextlib
+import io
 import json
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -147,6 +150,18 @@ class Conversations(ChatTest):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.respond(previous_response_id="resp_1")
         self.assertEqual(caught.exception.param, "previous_response_id")
+
+
+class Documented(ChatTest):
+    def test_example(self):
+        """The client of docs/conversations.md, as it stands but for the port."""
+        server = self.start("--served-model-name", "fables")
+        page = (ROOT / "docs/conversations.md").read_text(encoding="utf-8")
+        code, = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code.replace("http://127.0.0.1:8000", server.address), {})
+        self.assertTrue(printed.getvalue())
 
 
 class Calls(EchoTest):

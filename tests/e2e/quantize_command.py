@@ -221,7 +221,7 @@ class QuantizeCommand(quantizing.QuantizingTest):
                                     f"INGOT-{code}")
         result = self.ingot("plan", GGUF, "--recipe", "q4_k_m")
         self.assertIn("INGOT-E2156", result.stdout)
-        self.assertRegex(self.ingot("build", "--help").stdout,
+        self.assertRegex(self.ingot("build", "--help-all").stdout,
                          "(?s)recipes by name:.* q4_k_m,.* q5_k_m,")
 
     @unittest.skipUnless(GGUF.is_file(), "../shared/data is absent")

@@ -4,7 +4,9 @@
 has the answer of the completion of that prompt."""
 import json
 import pathlib
+import subprocess
 
+import documented_sessions
 import harness
 import server_process
 from server_process import ServerTest
@@ -51,6 +53,22 @@ class EchoTest(ChatTest):
     def start(self, *options, **more):
         return super().start("--tool-parser", "hermes", "--reasoning-parser", "think", *options,
                              **more)
+
+
+class Documented(EchoTest):
+    """The request of docs/tool-calls.md, to a model that calls whatever it is told."""
+
+    TEMPLATE = ("{% set call = '<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": "
+                "\"oslo\"}}</tool_call>' %}{% for t in tools %}{{ t.function.name }}.{% endfor %}"
+                "{% for m in messages %}{{ m.content }}{% endfor %}"
+                "{{ call }}~{{ '.' * (511 - call | length) }}")
+
+    def test_call(self):
+        (command, shown), = documented_sessions.sessions("docs/tool-calls.md")
+        port = self.start().address.rpartition(":")[2]
+        printed = subprocess.run(["bash", "-c", command.replace(":8000", f":{port}")], text=True,
+                                 stdout=subprocess.PIPE, timeout=harness.LIMIT, check=True).stdout
+        self.assertTrue(documented_sessions.agrees(shown, printed), printed)
 
 
 class Conversations(ChatTest):

@@ -35,7 +35,7 @@ def names_in(text, pattern):
 class Shapes:
     def __init__(self, programs, folder):
         self.ingot, self.folder = programs / "ingot", folder
-        help_text = self.run("build", "--help").stdout
+        help_text = self.run("build", "--help-all").stdout
         named = re.findall(r"^  (\w+) +\S.*$", help_text.split("recipes by name:")[1]
                            .split("\n\n")[0], re.MULTILINE)
         refused = self.run("build", self.model("Llama-3-8B"), "--random-weights", "1", "--target",

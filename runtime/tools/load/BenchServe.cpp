@@ -93,13 +93,14 @@ Status prepare(ServeArguments &arguments) {
 int runBenchServe(int argc, char **argv) {
   CommandLine app(
       "Puts a load on a server of OpenAI's /v1/completions and measures every streamed "
-      "answer.\n\nexamples:\n"
+      "answer.",
+      argv[0],
+      "examples:\n"
       "  bench serve --url http://127.0.0.1:8000 --concurrency 8\n"
       "  bench serve --rate 4 --duration 60 --prompt-tokens 64..512 --output-tokens 128 \\\n"
       "      --ignore-eos --slo ttft:500,itl:50 --json load.json --svg load.svg\n"
       "  bench serve --trace AzureLLMInferenceTrace_conv.csv --time-scale 20 --length-scale 0.25\n"
-      "  bench serve --concurrency 32 --shared-prefix 1500:4 --cancel-share 0.1",
-      argv[0]);
+      "  bench serve --concurrency 32 --shared-prefix 1500:4 --cancel-share 0.1");
   ServeArguments arguments;
   addOptions(app, arguments);
   int exitStatus = 0;

@@ -54,12 +54,13 @@ int measure(const char *command, EngineArguments &arguments) {
 
 int runBenchThroughput(int argc, char **argv) {
   CommandLine app("Puts a load on an engine in this process: all requests at once, unless options "
-                  "say otherwise.\n\nexamples:\n"
+                  "say otherwise.",
+                  argv[0],
+                  "examples:\n"
                   "  bench throughput model.ingot --prompt-tokens 512 --output-tokens 128 "
                   "--ignore-eos\n"
                   "  bench throughput model.ingot --rate 4 --duration 60\n"
-                  "  bench throughput model.ingot --sharegpt conversations.json --requests 500",
-                  argv[0]);
+                  "  bench throughput model.ingot --sharegpt conversations.json --requests 500");
   EngineArguments arguments;
   addOptions(app, arguments);
   int exitStatus = 0;
@@ -69,11 +70,13 @@ int runBenchThroughput(int argc, char **argv) {
 }
 
 int runBenchLatency(int argc, char **argv) {
-  CommandLine app("Puts a load on an engine in this process: one request after the other, unless "
-                  "options say otherwise.\n\nexamples:\n"
-                  "  bench latency model.ingot --requests 20\n"
-                  "  bench latency model.ingot --concurrency 8 --shared-prefix 1500 --svg load.svg",
-                  argv[0]);
+  CommandLine app(
+      "Puts a load on an engine in this process: one request after the other, unless "
+      "options say otherwise.",
+      argv[0],
+      "examples:\n"
+      "  bench latency model.ingot --requests 20\n"
+      "  bench latency model.ingot --concurrency 8 --shared-prefix 1500 --svg load.svg");
   EngineArguments arguments;
   addOptions(app, arguments);
   int exitStatus = 0;

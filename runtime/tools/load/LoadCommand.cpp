@@ -52,19 +52,23 @@ void addPacingOptions(CommandLine &app, LoadArguments &arguments) {
                     "requests per second, at random times (Poisson); inf: all at once, as without "
                     "this")
           .check(problemOfRate)
-          .group(group);
+          .group(group)
+          .frequent();
   app.addOption("--concurrency", arguments.pacing.concurrency,
                 "clients that each make a request after the other")
       .between(1, 100000)
       .excludes(rate)
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--requests", arguments.workload.requests,
                 "how many; default: 100, all of a trace, or as many as --duration takes")
       .positive()
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--duration", arguments.duration, "seconds after which no request is made")
       .positive()
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--warm-ups", arguments.warmUps, "requests beforehand that do not count")
       .between(0, 10000)
       .showDefault()
@@ -86,7 +90,8 @@ void addWorkloadOptions(CommandLine &app, LoadArguments &arguments) {
                     "CSV of TIMESTAMP,ContextTokens,GeneratedTokens: lengths, and times unless "
                     "--rate or --concurrency is given")
           .file(FileUse::Reads)
-          .group(group);
+          .group(group)
+          .frequent();
   CommandOption shareGpt =
       app.addOption("--sharegpt", workload.shareGpt,
                     "JSON of conversations: their first questions, and answers of a token for each "
@@ -99,13 +104,15 @@ void addWorkloadOptions(CommandLine &app, LoadArguments &arguments) {
       .excludes(trace)
       .excludes(shareGpt)
       .showDefault()
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--output-tokens", arguments.outputTokens, "the most of each answer, likewise")
       .check(problemOfRange)
       .excludes(trace)
       .excludes(shareGpt)
       .showDefault()
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--time-scale", workload.timeScale, "multiplies the times of the trace")
       .positive()
       .needs(trace)
@@ -133,10 +140,12 @@ void addOutputOptions(CommandLine &app, LoadArguments &arguments) {
                 "limits in milliseconds for goodput, as ttft:500,itl:50,e2e:9000; itl is a "
                 "request's mean")
       .check(problemOfLimits)
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--json", arguments.json, "file for all figures and every request")
       .file(FileUse::Writes)
-      .group(group);
+      .group(group)
+      .frequent();
   app.addOption("--svg", arguments.svg, "file for a picture of the latencies")
       .file(FileUse::Writes)
       .group(group);

@@ -5,6 +5,7 @@
 #include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/Table.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 
 using namespace ingot::test;
@@ -54,6 +55,17 @@ TEST(InspectTest, SectionsSelectTablesAndKeys) {
   nlohmann::json json = runTool("inspect", {file.path(), "--section", "kernels", "--json"}).json();
   EXPECT_EQ(json.size(), 1u);
   EXPECT_EQ(json["targets"][0].size(), 3u); // name, kernels, libraries
+}
+
+TEST(InspectTest, ASummaryIsAScreen) {
+  TemporaryFile file = toyFile();
+  ToolResult result = runTool("inspect", {file.path()});
+  for (const char *text :
+       {"model ", "parameters", "weights ", "limits ", "target toy", "chat template ",
+        "golden tokens ", "built by ", "digest ", "more by --section: targets, sections, "})
+    EXPECT_THAT(result.output, HasSubstr(text));
+  EXPECT_LE(std::count(result.output.begin(), result.output.end(), '\n'), 24) << result.output;
+  EXPECT_THAT(result.output, Not(HasSubstr("toy_append")));
 }
 
 TEST(InspectTest, EverySectionPrints) {
