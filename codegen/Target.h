@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/engine/KernelProvider.h"
+#include <functional>
 #include <memory>
 
 namespace ingot::engine {
@@ -30,6 +31,8 @@ struct CompileOptions {
   /// that its binary gives.
   bool ptxOnly = false;
   bool takeFallbacks = false; ///< for tests: in place of all kernels that have some
+  /// Told how many kernels of how many are there, by the threads that make them; may be empty.
+  std::function<void(size_t done, size_t all)> progress;
 };
 
 /// What products of weights that are stored in few bits are fast in.

@@ -150,8 +150,11 @@ CompiledKernels compileAll(llvm::SmallVector<engine::KernelOp> kernels,
   // The kernel of @sample stands last and takes the longest: it must not be what the others wait
   // for.
   std::reverse(wanted.begin(), wanted.end());
+  std::atomic<size_t> done = 0;
   forEachParallel(wanted.size(), std::max(options.threads, 1), [&](size_t i) {
     all.outcomes[wanted[i]] = compileOne(sources[wanted[i]], nvrtc, options);
+    if (options.progress)
+      options.progress(++done, wanted.size());
   });
   return all;
 }

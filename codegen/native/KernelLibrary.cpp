@@ -37,6 +37,7 @@ static std::vector<Outcome> specializeAll(llvm::ArrayRef<engine::KernelOp> kerne
                                           const KernelMachine &machine,
                                           const CompileOptions &options) {
   std::vector<Outcome> outcomes(kernels.size());
+  std::atomic<size_t> done = 0;
   forEachParallel(kernels.size(), std::max(options.threads, 1), [&](size_t i) {
     llvm::Expected<std::string> object = objectFor(
         options.cache, [&] { return kernelKey(kernels[i], machine); },
@@ -45,6 +46,8 @@ static std::vector<Outcome> specializeAll(llvm::ArrayRef<engine::KernelOp> kerne
       outcomes[i].object = std::move(*object);
     else
       outcomes[i].error = llvm::toString(object.takeError());
+    if (options.progress)
+      options.progress(++done, kernels.size());
   });
   return outcomes;
 }

@@ -63,12 +63,14 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   for (uint64_t id : config.placeholderIds)
     serving.placeholders.push_back(static_cast<int32_t>(id));
   serving.pad = generation.padId ? static_cast<int32_t>(*generation.padId) : tokenizer.padId;
-  // transformers samples only where the model says so; otherwise its generation is greedy.
-  bool samples = generation.doSample.value_or(false);
-  serving.temperature = samples ? static_cast<float>(generation.temperature.value_or(1)) : 0;
-  serving.topK = samples ? static_cast<int32_t>(generation.topK.value_or(0)) : 0;
-  serving.topP = samples ? static_cast<float>(generation.topP.value_or(1)) : 1;
-  serving.minP = samples ? static_cast<float>(generation.minP.value_or(0)) : 0;
+  // A model that says it is not sampled is greedy; one that says nothing is what vLLM makes of it,
+  // the whole distribution, and programs may choose otherwise.
+  bool isGreedy = !generation.doSample.value_or(true);
+  serving.namesNoSampling = !generation.namesSampling();
+  serving.temperature = isGreedy ? 0 : static_cast<float>(generation.temperature.value_or(1));
+  serving.topK = isGreedy ? 0 : static_cast<int32_t>(generation.topK.value_or(0));
+  serving.topP = isGreedy ? 1 : static_cast<float>(generation.topP.value_or(1));
+  serving.minP = isGreedy ? 0 : static_cast<float>(generation.minP.value_or(0));
   serving.repetitionPenalty = static_cast<float>(generation.repetitionPenalty.value_or(1));
   if (options.replay) {
     description.name = options.replay->name;

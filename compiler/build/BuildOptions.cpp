@@ -236,9 +236,10 @@ constexpr BuildOption kOptions[] = {
      .words = stageNames},
     {.flag = "--json-events",
      .field = [](Options &o) -> OptionField { return &o.jsonEvents; },
-     .help = "progress as one JSON object per line, for CI",
+     .help = "progress on stdout, as one JSON object a line (docs/build-events.schema.json)",
      .group = kOutput,
-     .commands = kBuild},
+     .commands = kBuild,
+     .excludes = "--dump-stage"},
 };
 
 template <class... Cases> struct Overloaded : Cases... {

@@ -82,6 +82,7 @@ Outcome compiler::compileKernels(MLIRContext &context, const BuildRequest &reque
     compile.nvrtc = options.nvrtc;
     compile.cache = options.cache;
     compile.keepPtx = !options.noPtx;
+    compile.progress = [&](size_t done, size_t all) { progress.update(done, all); };
     const codegen::BuildCache *cache = options.cache;
     uint64_t hits = cache ? cache->hits() : 0, misses = cache ? cache->misses() : 0;
     auto libraries = target.first->compile(compiled.unit(), compile);

@@ -46,6 +46,7 @@ struct ServingFacts {
   float minP = 0;
   float repetitionPenalty = 1;
   std::vector<int32_t> placeholders; ///< ids that stand for images or sound
+  bool namesNoSampling = false;      ///< temperature to minP are not the model's
 };
 
 /// A greedy continuation; `margins` are the distances of the two best logits.

@@ -46,6 +46,7 @@ static ServingFacts readServing(const schema::Serving &table) {
   facts.repetitionPenalty = table.repetition_penalty();
   for (uint32_t i = 0; i < countOf(table.placeholders()); ++i)
     facts.placeholders.push_back(table.placeholders()->Get(i));
+  facts.namesNoSampling = table.names_no_sampling();
   return facts;
 }
 

@@ -124,10 +124,10 @@ static auto writeProvenance(FlatBufferBuilder &builder, const Provenance &proven
 }
 
 static auto writeServing(FlatBufferBuilder &builder, const ServingFacts &facts) {
-  return schema::CreateServingDirect(builder, facts.vocabulary, facts.maxContext, facts.bos,
-                                     &facts.eos, facts.pad, facts.temperature, facts.topK,
-                                     facts.topP, facts.minP, facts.repetitionPenalty,
-                                     facts.placeholders.empty() ? nullptr : &facts.placeholders);
+  return schema::CreateServingDirect(
+      builder, facts.vocabulary, facts.maxContext, facts.bos, &facts.eos, facts.pad,
+      facts.temperature, facts.topK, facts.topP, facts.minP, facts.repetitionPenalty,
+      facts.placeholders.empty() ? nullptr : &facts.placeholders, facts.namesNoSampling);
 }
 
 static auto writeGolden(FlatBufferBuilder &builder, ArrayRef<GoldenCase> cases) {

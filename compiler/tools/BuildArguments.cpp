@@ -5,6 +5,7 @@
 #include "compiler/quantize/ggml/WeightMix.h"
 #include "compiler/recipe/Presets.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/Program.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -146,17 +147,8 @@ checkpoint::Outcome ingot::compiler::checkRunsHere(mlir::MLIRContext &context,
 
 std::optional<int> ingot::compiler::parseArguments(runtime::CommandLine &app, int argc,
                                                    char **argv) {
-  runtime::CommandLine::Outcome outcome = app.parse(argc, argv);
-  if (outcome.goesOn) {
-    const runtime::Status usable = app.files().check();
-    if (usable.ok())
-      return std::nullopt;
-    fprintf(stderr, "error: %s\n", usable.toString().c_str());
-    return 1;
-  }
-  if (outcome.error.empty()) // --help
-    return 0;
-  fprintf(stderr, "error: INGOT-E2103: %s; `%s --help` tells the options\n", outcome.error.c_str(),
-          argv[0]);
-  return 2;
+  int exitStatus = 0;
+  if (runtime::parseArguments(app, argc, argv, exitStatus))
+    return std::nullopt;
+  return exitStatus;
 }

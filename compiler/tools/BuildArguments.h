@@ -26,8 +26,7 @@ checkpoint::Expected<std::unique_ptr<codegen::BuildCache>> openCache(BuildOption
 checkpoint::Outcome checkRunsHere(mlir::MLIRContext &context, const BuildOptions &options,
                                   const std::string &option);
 
-/// Parses, and checks the files that options name; nothing when the command may go on, else the
-/// exit status (2 for a wrong option, with code INGOT-E2103 on stderr).
+/// As runtime::parseArguments(); nothing when the command may go on, else the exit status.
 std::optional<int> parseArguments(runtime::CommandLine &app, int argc, char **argv);
 
 } // namespace ingot::compiler

@@ -98,7 +98,7 @@ static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &opt
     auto report = quantize::measureGate(context, module, engine, gate, progress);
     if (!report)
       return report.error();
-    fputs(report->summary().c_str(), stderr);
+    progress.tell(report->summary());
     for (const std::string &path : reports)
       if (auto written = quantize::writeGateReport(*report, path); !written)
         return written.error();

@@ -3,6 +3,7 @@
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/BuiltEngines.h"
 #include "compiler/tools/Commands.h"
+#include "runtime/tools/Program.h"
 
 #include <ctime>
 
@@ -92,18 +93,16 @@ int compiler::runCache(int argc, char **argv) {
     return *status;
   if (folder.empty())
     folder = codegen::BuildCache::defaultFolder().value_or("");
-  if (folder.empty()) {
-    fprintf(stderr, "error: INGOT-E7041: neither XDG_CACHE_HOME nor HOME names a folder; name one "
-                    "by --cache\n");
-    return 1;
-  }
+  if (folder.empty())
+    return runtime::reportError(runtime::Status::error(
+        "INGOT-E7041", "neither XDG_CACHE_HOME nor HOME names a folder", "name one by --cache"));
   if (!std::filesystem::exists(folder)) {
     printf("%s\n  there is no such folder\n", folder.c_str());
     return 0;
   }
   auto cache = codegen::BuildCache::open(folder);
   if (!cache) {
-    fprintf(stderr, "error: %s\n", llvm::toString(cache.takeError()).c_str());
+    Progress(ProgressStyle::Lines).failed(llvm::toString(cache.takeError()));
     return 1;
   }
   if (action == "clear")

@@ -51,7 +51,7 @@ int compiler::runFormats(int argc, char **argv) {
     std::string error;
     auto target = codegen::findTarget(&context, name, error);
     if (failed(target)) {
-      fprintf(stderr, "error: %s\n", error.c_str());
+      Progress(ProgressStyle::Lines).failed(error);
       return 1;
     }
     targets.push_back(*target);

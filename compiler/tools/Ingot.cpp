@@ -5,9 +5,11 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Program.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <unistd.h>
 
 using namespace ingot;
 
@@ -31,10 +33,9 @@ static void printHelp(FILE *stream) {
 
 static int run(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
-  if (!strcmp(name, "") || !strcmp(name, "--help") || !strcmp(name, "-h") ||
-      !strcmp(name, "help")) {
-    printHelp(argc > 1 ? stdout : stderr);
-    return argc > 1 ? 0 : 2;
+  if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+    printHelp(stdout);
+    return 0;
   }
   if (!strcmp(name, "--version")) {
     printf("ingot %s (%s)\n", compiler::kVersion, compiler::kRevision);
@@ -46,9 +47,19 @@ static int run(int argc, char **argv) {
     return command->run(argc - 1, argv + 1);
   if (const runtime::Command *command = runtime::findCommand(name))
     return command->run(argc - 1, argv + 1);
-  fprintf(stderr, "error: INGOT-E2100: there is no command '%s'; `ingot --help` lists them\n",
-          name);
-  return 2;
+  return runtime::reportError(runtime::Status::error(
+      "INGOT-E2100",
+      argc > 1 ? std::string("there is no command '") + name + "'" : "no command is given",
+      "`ingot --help` lists them"));
 }
 
-int main(int argc, char **argv) { return runtime::runProgram(argc, argv, run); }
+/// LLVM tells of what it cannot go on with, and would abort.
+static void endByLlvm(void *, const char *reason, bool) {
+  runtime::reportDefect(reason);
+  _exit(1);
+}
+
+int main(int argc, char **argv) {
+  llvm::install_fatal_error_handler(endByLlvm);
+  return runtime::runProgram(argc, argv, run);
+}

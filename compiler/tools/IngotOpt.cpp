@@ -14,7 +14,7 @@ static llvm::LogicalResult printEngine(const std::string &path,
                                        const mlir::DialectRegistry &registry) {
   checkpoint::Expected<std::vector<std::byte>> metadata = compiler::readMetadataBytes(path);
   if (!metadata) {
-    llvm::errs() << metadata.error().str() << "\n";
+    llvm::errs() << "error: " << metadata.error().str() << "\n";
     return llvm::failure();
   }
   mlir::MLIRContext context(registry);

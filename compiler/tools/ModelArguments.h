@@ -29,6 +29,9 @@ struct UsedEngine {
 int findOrBuild(const ModelArguments &arguments, OptionCommand command, const char *name,
                 UsedEngine &engine);
 
+/// What is wrong where the model does not come first.
+inline constexpr char kMissingModel[] = "MODEL is missing, which comes before all options";
+
 /// The words as what a program's `main` is given; they must outlive it.
 std::vector<char *> argumentVector(std::vector<std::string> &words);
 

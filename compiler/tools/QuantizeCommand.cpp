@@ -168,7 +168,7 @@ Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progres
   if (!report)
     return report.error();
   if (report->text.is_object())
-    std::fputs(("calibrated on " + quantize::describeText(report->text) + "\n").c_str(), stderr);
+    progress.tell("calibrated on " + quantize::describeText(report->text) + "\n");
   progress.finished(arguments.options.output.string(), report->bytes);
   return {};
 }

@@ -199,7 +199,7 @@ Outcome compiler::quantizeFirst(mlir::MLIRContext &context, BuildOptions &option
     if (!report)
       return report.error();
     if (report->text.is_object())
-      std::fputs(("calibrated on " + quantize::describeText(report->text) + "\n").c_str(), stderr);
+      progress.tell("calibrated on " + quantize::describeText(report->text) + "\n");
     return {};
   };
   if (auto made = makeOnce(*folder, nameFor(options), quantization, options, make); !made)

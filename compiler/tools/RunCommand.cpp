@@ -3,6 +3,7 @@
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/ModelArguments.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/Program.h"
 
 #include <algorithm>
 
@@ -24,11 +25,12 @@ static std::string help() {
 }
 
 int compiler::runRun(int argc, char **argv) {
-  bool isHelp = asksForHelp(argc, argv);
-  if (isHelp || argc < 2 || argv[1][0] == '-') {
-    fputs(help().c_str(), isHelp ? stdout : stderr);
-    return isHelp ? 0 : 2;
+  if (asksForHelp(argc, argv)) {
+    fputs(help().c_str(), stdout);
+    return 0;
   }
+  if (argc < 2 || argv[1][0] == '-')
+    return runtime::reportError(runtime::usageError("ingot run", kMissingModel));
   ModelArguments parts = splitModelArguments(argc, argv, kRun);
   // What the command that uses the engine would refuse is refused before one is built.
   std::vector<std::string> use = parts.use;

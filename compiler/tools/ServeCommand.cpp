@@ -2,6 +2,7 @@
 // ingot serve: builds a model where that was not done yet, and becomes the server of its engine.
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/ModelArguments.h"
+#include "runtime/tools/Program.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,9 +29,9 @@ static std::string help() {
 }
 
 static int cannotStart(const std::filesystem::path &server, int reason) {
-  fprintf(stderr, "error INGOT-E7221: %s cannot be started: %s; it belongs beside ingot\n",
-          server.c_str(), strerror(reason));
-  return 1;
+  return runtime::reportError(runtime::Status::error(
+      "INGOT-E7221", server.string() + " cannot be started: " + strerror(reason),
+      "it belongs beside ingot"));
 }
 
 /// What clients call a model: its file's or folder's name.
@@ -59,17 +60,16 @@ static int checkServer(const std::filesystem::path &server, std::vector<std::str
 }
 
 int compiler::runServe(int argc, char **argv) {
-  bool isHelp = asksForHelp(argc, argv);
-  if (isHelp || argc < 2 || argv[1][0] == '-') {
-    fputs(help().c_str(), isHelp ? stdout : stderr);
-    return isHelp ? 0 : 2;
+  if (asksForHelp(argc, argv)) {
+    fputs(help().c_str(), stdout);
+    return 0;
   }
+  if (argc < 2 || argv[1][0] == '-')
+    return runtime::reportError(runtime::usageError("ingot serve", kMissingModel));
   ModelArguments parts = splitModelArguments(argc, argv, kServe);
-  if (llvm::is_contained(parts.use, "--no-cache")) {
-    fputs("error INGOT-E2103: --no-cache: a server's engine is kept; name a folder by --cache\n",
-          stderr);
-    return 2;
-  }
+  if (llvm::is_contained(parts.use, "--no-cache"))
+    return runtime::reportError(runtime::usageError(
+        "ingot serve", "--no-cache: a server's engine is kept; name a folder by --cache"));
   std::error_code error;
   std::filesystem::path server =
       std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("ingot-server");

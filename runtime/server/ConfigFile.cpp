@@ -195,4 +195,31 @@ Result<std::vector<ConfigEntry>> readConfig(std::string_view text) {
   return document.finish();
 }
 
+/// Whether `text` has `word`, not as the beginning of a longer name.
+static bool hasWord(std::string_view text, const std::string &word) {
+  constexpr std::string_view ofNames = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if (size_t end = at + word.size();
+        end == text.size() || ofNames.find(text[end]) == ofNames.npos)
+      return true;
+  return false;
+}
+
+std::string placesOf(std::string_view message, const std::string &path,
+                     const std::vector<ConfigEntry> &entries) {
+  constexpr size_t shortest = 4; // of a value that is told from other text
+  std::string places;
+  for (const ConfigEntry &entry : entries) {
+    const bool isNamed = hasWord(message, "--" + entry.name);
+    const bool isShown =
+        std::any_of(entry.values.begin(), entry.values.end(), [&](const std::string &value) {
+          return value.size() >= shortest && message.find(value) != message.npos;
+        });
+    if (isNamed || isShown)
+      places += (places.empty() ? path + ", line " : ", line ") + std::to_string(entry.line) +
+                " (--" + entry.name + ")";
+  }
+  return places;
+}
+
 } // namespace ingot::runtime

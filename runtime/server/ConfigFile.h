@@ -21,4 +21,9 @@ struct ConfigEntry {
 /// something else of YAML, or a name that comes twice.
 Result<std::vector<ConfigEntry>> readConfig(std::string_view text);
 
+/// The entries, of the file `path`, whose options or values a message about options speaks of:
+/// "options.yaml, line 3 (--port)"; empty: it speaks of none.
+std::string placesOf(std::string_view message, const std::string &path,
+                     const std::vector<ConfigEntry> &entries);
+
 } // namespace ingot::runtime

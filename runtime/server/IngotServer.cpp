@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot-server: listens at once, loads the engine, serves until it is told to end.
+// ingot-server: answers for its health at once, opens the engine, serves until it is told to end.
 #include "runtime/api/Version.h"
 #include "runtime/server/Listener.h"
 #include "runtime/tools/Program.h"
 #include "runtime/tools/SessionArguments.h"
+#include "runtime/tools/Table.h"
 
 #include <csignal>
 #include <cstdio>
@@ -47,6 +48,7 @@ bool hasCome(const sigset_t &signals) {
 /// The engine on its way from the file to the loop.
 struct Loading {
   std::unique_ptr<ServedModel> model;
+  bool isOnCpu = false;
   Status failure;
   std::atomic<bool> done = false;
 
@@ -63,6 +65,7 @@ private:
     Result<Dialogue> dialogue = makeDialogue((*session)->tokenizer(), options.dialogue);
     if (!dialogue.ok())
       return std::move(dialogue).status();
+    isOnCpu = (*session)->engine().device().loads(CodeKind::HostSharedObject);
     using namespace std::chrono;
     std::vector<std::string> names = options.modelNames;
     if (names.empty())
@@ -75,15 +78,36 @@ private:
   }
 };
 
-void announce(const ServedModel &model, const Listener &listener) {
+/// Bytes of the process's memory that are there: neither reserved only, nor pages of a file.
+uint64_t touchedBytes() {
+  unsigned long long all = 0, resident = 0, shared = 0;
+  if (FILE *file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%llu %llu %llu", &all, &resident, &shared) != 3)
+      resident = shared = 0;
+    std::fclose(file);
+  }
+  return (resident - shared) * uint64_t(sysconf(_SC_PAGESIZE));
+}
+
+/// What the engine reserves, and what of it exists: on a CPU pages are there once they are used.
+std::string describeMemory(const MemoryPlan &plan, bool isOnCpu) {
+  const auto mebibytes = [](uint64_t bytes) {
+    return fixedPoint(double(bytes) / double(1 << 20), 1) + " MiB";
+  };
+  const uint64_t reserved = plan.totalBytes() - (isOnCpu ? plan.weightBytes - plan.madeBytes : 0);
+  return mebibytes(reserved) + " reserved, " + mebibytes(plan.kvBytes) + " of it for the KV cache" +
+         (isOnCpu ? "; " + mebibytes(touchedBytes()) + " touched so far" : "");
+}
+
+void announce(const ServedModel &model, const Listener &listener, bool isOnCpu) {
   const MemoryPlan &plan = model.loop->memoryPlan();
   if (plan.madeBytes)
     std::fputs("warning: the weights of this engine are random numbers; its text means nothing\n",
                stderr);
-  std::printf("serving %s at %s: %lld sequences of %lld tokens, %llu MiB of KV cache\n",
+  std::printf("serving %s at %s: %lld sequences of %lld tokens; memory: %s\n",
               model.names.front().c_str(), listener.address().c_str(),
               static_cast<long long>(plan.maxSequences), static_cast<long long>(plan.maxContext),
-              static_cast<unsigned long long>(plan.kvBytes >> 20));
+              describeMemory(plan, isOnCpu).c_str());
   std::fflush(stdout);
 }
 
@@ -99,16 +123,16 @@ void drain(Listener &listener, Loop &loop, const sigset_t &signals) {
       std::_Exit(1);
 }
 
-int serve(const ServerOptions &options) {
+Status serve(const ServerOptions &options) {
   sigset_t signals = blockEndSignals();
   allowConnections();
   if (Status hosts = AllowedHosts::check(options.allowedHosts); !hosts.ok())
-    return reportError(hosts);
+    return hosts;
   ApiKeys keys;
   if (!options.apiKeysFile.empty()) {
     Result<ApiKeys> loaded = ApiKeys::load(options.apiKeysFile);
     if (!loaded.ok())
-      return reportError(loaded.status());
+      return std::move(loaded).status();
     keys = std::move(*loaded);
   }
   Metrics metrics;
@@ -117,12 +141,11 @@ int serve(const ServerOptions &options) {
   Loading loading;
   Result<std::unique_ptr<Listener>> listener = Listener::open(options, router, metrics);
   if (!listener.ok())
-    return reportError(listener.status());
-  if (options.checksOnly) {
-    const Status usable = checkDialogue(options.dialogue);
-    return usable.ok() ? 0 : reportError(usable);
-  }
-  std::printf("listening at %s\n", (*listener)->address().c_str());
+    return std::move(listener).status();
+  if (Status usable = checkDialogue(options.dialogue); !usable.ok() || options.checksOnly)
+    return usable;
+  // It answers /health from now on, and nothing else before the engine is there.
+  std::printf("opening %s for %s\n", options.engine.c_str(), (*listener)->address().c_str());
   std::fflush(stdout);
 
   std::thread loader([&] { loading.run(options); });
@@ -131,13 +154,13 @@ int serve(const ServerOptions &options) {
       std::_Exit(0); // nothing has been accepted
   loader.join();
   if (!loading.model)
-    return reportError(loading.failure);
+    return loading.failure;
   router.serve(*loading.model);
-  announce(*loading.model, **listener);
+  announce(*loading.model, **listener, loading.isOnCpu);
   while (!hasCome(signals))
     ;
   drain(**listener, *loading.model->loop, signals);
-  return 0;
+  return {};
 }
 
 int run(int argc, char **argv) {
@@ -145,12 +168,12 @@ int run(int argc, char **argv) {
     std::printf("ingot-server %s\n", versionText);
     return 0;
   }
-  Result<std::vector<std::string>> words = withConfigFile(argc, argv);
-  if (!words.ok())
-    return reportError(words.status());
-  std::vector<char *> arguments;
-  for (std::string &word : *words)
-    arguments.push_back(word.data());
+  Result<ServerArguments> arguments = withConfigFile(argc, argv);
+  if (!arguments.ok())
+    return reportError(arguments.status());
+  std::vector<char *> words;
+  for (std::string &word : arguments->words)
+    words.push_back(word.data());
   CommandLine app("Serves an engine made by 'ingot build' over HTTP, in the forms of OpenAI's "
                   "completions, chats and responses, and of Anthropic's messages.",
                   "ingot-server",
@@ -159,10 +182,11 @@ int run(int argc, char **argv) {
                   "  ingot-server --config server.yaml");
   ServerOptions options;
   addServerOptions(app, options);
-  int exitStatus = 0;
-  if (!parseArguments(app, int(arguments.size()), arguments.data(), exitStatus))
-    return exitStatus;
-  return serve(options);
+  bool isHelp = false;
+  Status status = readArguments(app, int(words.size()), words.data(), isHelp);
+  if (status.ok() && !isHelp)
+    status = serve(options);
+  return status.ok() ? 0 : reportError(arguments->locate(std::move(status)));
 }
 
 } // namespace

@@ -2,7 +2,6 @@
 // Flags of `ingot-server`, and how those of a file join them.
 #include "runtime/server/Options.h"
 
-#include "runtime/server/ConfigFile.h"
 #include "runtime/tools/DialogueArguments.h"
 #include "runtime/tools/SessionArguments.h"
 
@@ -150,7 +149,10 @@ std::string problemOf(const ConfigEntry &entry) {
   std::vector<const char *> argv;
   for (const std::string &word : words)
     argv.push_back(word.c_str());
-  return entry.values.empty() ? "" : app.parse(int(argv.size()), argv.data()).error;
+  if (entry.values.empty())
+    return "";
+  CommandLine::Outcome outcome = app.parse(int(argv.size()), argv.data());
+  return outcome.isOfSeveral ? "" : outcome.error;
 }
 
 } // namespace
@@ -179,30 +181,39 @@ void addServerOptions(CommandLine &app, ServerOptions &options) {
   addSessionOptions(app, options.session);
 }
 
-Result<std::vector<std::string>> withConfigFile(int argc, char **argv) {
-  std::vector<std::string> arguments(argv, argv + argc);
-  std::string path = configPath(arguments);
-  if (path.empty())
+Status ServerArguments::locate(Status error) const {
+  const std::string places = placesOf(error.message(), configFile, settings);
+  return places.empty()
+             ? error
+             : Status::error(error.code(), std::string(error.message()), "see " + places);
+}
+
+Result<ServerArguments> withConfigFile(int argc, char **argv) {
+  ServerArguments arguments{{argv, argv + argc}, {}, {}};
+  arguments.configFile = configPath(arguments.words);
+  if (arguments.configFile.empty())
     return arguments;
+  const std::string &path = arguments.configFile;
   Result<std::string> text = readTextFile(path, mostConfigBytes);
   if (!text.ok())
     return std::move(text).status();
   Result<std::vector<ConfigEntry>> entries = readConfig(*text);
   if (!entries.ok())
     return std::move(entries).status().in(path);
-  std::vector<std::string> all = {arguments[0]};
-  for (const ConfigEntry &entry : *entries) {
+  std::vector<std::string> ofFile;
+  for (ConfigEntry &entry : *entries) {
     if (std::string problem = problemOf(entry); !problem.empty())
       return Status::error("INGOT-E7217",
                            path + ": line " + std::to_string(entry.line) + ": " + problem,
                            "change the line, or leave it out; --help tells all names");
-    if (isGiven(arguments, entry.name))
+    if (isGiven(arguments.words, entry.name))
       continue;
     for (const std::string &value : entry.values)
-      all.push_back("--" + entry.name + '=' + value);
+      ofFile.push_back("--" + entry.name + '=' + value);
+    arguments.settings.push_back(std::move(entry));
   }
-  all.insert(all.end(), arguments.begin() + 1, arguments.end());
-  return all;
+  arguments.words.insert(arguments.words.begin() + 1, ofFile.begin(), ofFile.end());
+  return arguments;
 }
 
 } // namespace ingot::runtime

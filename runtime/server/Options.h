@@ -2,6 +2,7 @@
 // What `ingot-server` is told: flags, or a file of them.
 #pragma once
 
+#include "runtime/server/ConfigFile.h"
 #include "runtime/serving/Loop.h"
 #include "runtime/tools/CommandLine.h"
 #include "runtime/tools/DialogueArguments.h"
@@ -46,7 +47,17 @@ struct ServerOptions {
 void addServerOptions(CommandLine &app, ServerOptions &options);
 
 /// The command line with what the file of --config says before it, but for options that are given
-/// on the command line too. INGOT-E7101: no such file. INGOT-E7217: a line of it.
-Result<std::vector<std::string>> withConfigFile(int argc, char **argv);
+/// on the command line too.
+struct ServerArguments {
+  std::vector<std::string> words;
+  std::string configFile;            ///< empty: none
+  std::vector<ConfigEntry> settings; ///< what the words have of it
+
+  /// The same error with the lines of the file that it comes from.
+  Status locate(Status error) const;
+};
+
+/// INGOT-E7101: no such file. INGOT-E7217: a line of it.
+Result<ServerArguments> withConfigFile(int argc, char **argv);
 
 } // namespace ingot::runtime

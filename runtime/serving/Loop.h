@@ -87,6 +87,7 @@ public:
   const Tokenizer *tokenizer() const { return engine.tokenizer(); }
   const MemoryPlan &memoryPlan() const { return engine.memoryPlan(); }
   SamplingParameters defaultSampling() const { return engine.defaultSampling(); }
+  bool namesSampling() const { return engine.namesSampling(); }
 
 private:
   /// A request that has been accepted and not ended.

@@ -126,6 +126,8 @@ public:
   const Tokenizer *tokenizer() const { return textTokenizer ? &*textTokenizer : nullptr; }
   /// The engine's serving facts as sampling parameters.
   SamplingParameters defaultSampling() const;
+  /// Whether they are the model's. Of one that names none they leave its distribution as it is.
+  bool namesSampling() const { return !file().metadata().serving()->names_no_sampling(); }
 
   /// The request with its prompt as tokens, after every check that does not depend on other
   /// requests. May be called by any thread at any time. INGOT-E6003 to E6008, E6012, E6034, E6051,

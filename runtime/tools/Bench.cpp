@@ -5,6 +5,7 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/KernelTimer.h"
+#include "runtime/tools/ProgressLine.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 #include "runtime/tools/load/LoadCommands.h"
@@ -150,10 +151,16 @@ double bytesPerStep(Session &session, const BenchOptions &options, int64_t batch
 /// Medians over the repeats; probe, prompts and generation take turns, so that a machine whose
 /// speed drifts slows all three.
 Result<Row> measure(Session &session, BandwidthProbe *probe, const BenchOptions &options,
-                    int64_t batch) {
+                    int64_t batch, ProgressLine &progress) {
   std::vector<double> promptRates, generationRates, stepRates, bandwidths;
   for (int64_t i = -options.warmUps; i < options.repeats; ++i) {
     bool warmUp = i < 0; // brings weights and caches into memory
+    progress.update([&] {
+      return "batch of " + grouped(uint64_t(batch)) +
+             (warmUp ? ": warming up"
+                     : ", measurement " + grouped(uint64_t(i + 1)) + " of " +
+                           grouped(uint64_t(options.repeats)));
+    });
     if (probe && !warmUp) {
       Result<double> bandwidth = probe->measure();
       if (!bandwidth.ok())
@@ -251,8 +258,9 @@ Status Bench::measureServing(Session &session, BandwidthProbe *probe, double loa
   for (int64_t batch : options.batches)
     if (Status status = checkBatch(session, batch, positions); !status.ok())
       return status;
+  ProgressLine progress;
   for (int64_t batch : options.batches) {
-    Result<Row> row = measure(session, probe, options, batch);
+    Result<Row> row = measure(session, probe, options, batch, progress);
     if (!row.ok())
       return std::move(row).status();
     row->loadSeconds = loadSeconds;

@@ -4,6 +4,7 @@
 
 #include "runtime/chat/AnswerBlocks.h"
 #include "runtime/tools/LineEditor.h"
+#include "runtime/tools/RepetitionWatch.h"
 #include "runtime/tools/SessionArguments.h"
 
 #include <cstdio>
@@ -148,6 +149,7 @@ void Chat::print(const AnswerBlocks &blocks, const AnswerBlocks::Change &change)
 /// Prints an answer as it comes, up to its end or an interrupt.
 Status Chat::printAnswer(uint64_t id, AnswerBlocks &blocks) {
   bool cancelled = false;
+  RepetitionWatch watch;
   while (true) {
     std::optional<Event> event =
         reader.take(std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
@@ -163,6 +165,10 @@ Status Chat::printAnswer(uint64_t id, AnswerBlocks &blocks) {
       event->text.clear();
     for (const AnswerBlocks::Change &change : blocks.take(event->text, ends))
       print(blocks, change);
+    if (!cancelled && event->token >= 0 && watch.add(event->token)) {
+      std::fflush(stdout);
+      sayRepetition("Ctrl-C ends the answer, not the conversation");
+    }
     if (ends && event->finish != FinishReason::Failed) {
       const char *why = cancelled                                ? ""
                         : event->finish == FinishReason::Length  ? " (the limit of --max-tokens)"

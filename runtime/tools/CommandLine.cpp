@@ -353,6 +353,10 @@ CommandLine::Outcome CommandLine::parse(int argc, const char *const *argv) {
     std::reverse(words.begin(), words.end()); // as CLI11 takes them
     app->parse(std::move(words));
     return {};
+  } catch (const CLI::RequiresError &error) {
+    return {false, error.what(), true};
+  } catch (const CLI::ExcludesError &error) {
+    return {false, error.what(), true};
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() != 0)
       return {false, error.what()};

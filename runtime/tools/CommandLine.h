@@ -81,8 +81,9 @@ public:
   std::string name() const;
 
   struct Outcome {
-    bool goesOn = true; ///< false: help was printed, or there is an error
-    std::string error;  ///< what is wrong with the arguments; empty: nothing
+    bool goesOn = true;       ///< false: help was printed, or there is an error
+    std::string error;        ///< what is wrong with the arguments; empty: nothing
+    bool isOfSeveral = false; ///< an option needs another, or excludes it
   };
   Outcome parse(int argc, const char *const *argv);
 

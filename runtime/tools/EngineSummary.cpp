@@ -329,6 +329,7 @@ json describeServing(const schema::Serving &serving) {
           {"top_k", serving.top_k()},
           {"top_p", serving.top_p()},
           {"min_p", serving.min_p()},
+          {"names_sampling", !serving.names_no_sampling()},
           {"repetition_penalty", serving.repetition_penalty()},
           {"placeholders", numbers(serving.placeholders())}};
 }

@@ -5,6 +5,7 @@
 #include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/HumanEval.h"
 #include "runtime/tools/LogitsFile.h"
+#include "runtime/tools/ProgressLine.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
@@ -12,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
-#include <unistd.h>
 
 namespace ingot::runtime {
 namespace {
@@ -168,7 +168,7 @@ Status scoreWindow(Session &session, Base &base, const EvalOptions &options,
 Result<Tally> scoreAll(Session &session, Base &base, const EvalOptions &options,
                        const std::vector<int32_t> &tokens) {
   Tally tally;
-  bool terminal = isatty(STDERR_FILENO);
+  ProgressLine progress;
   size_t shortest = options.scoring == Scoring::SecondHalf ? options.window : 2;
   for (size_t first = 0; first < tokens.size(); first += options.window) {
     size_t end = std::min(first + options.window, tokens.size());
@@ -179,12 +179,11 @@ Result<Tally> scoreAll(Session &session, Base &base, const EvalOptions &options,
                         {tokens.begin() + long(first), tokens.begin() + long(end)}, first, tally);
         !status.ok())
       return status;
-    if (terminal)
-      std::fprintf(stderr, "\r%zu of %zu tokens, perplexity %.4f ", end, tokens.size(),
-                   tally.perplexity());
+    progress.update([&] {
+      return grouped(end) + " of " + grouped(tokens.size()) + " tokens, perplexity " +
+             fixedPoint(tally.perplexity(), 4);
+    });
   }
-  if (terminal)
-    std::fputc('\n', stderr);
   if (tally.scored == 0)
     return Status::error("INGOT-E6019", options.text + ": no token counts under this windowing",
                          "give a larger --window");

@@ -96,7 +96,7 @@ void onFault(int signal, siginfo_t *info, void *) {
     isReporting.clear();
     return;
   }
-  say("error INGOT-E7104: ");
+  say("error: INGOT-E7104: ");
   say(path);
   say(": has been cut or written to while it was in use, or its disk fails; run again, and replace "
       "engines by rename, not in place\n");

@@ -4,6 +4,7 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/DialogueArguments.h"
 #include "runtime/tools/Prompts.h"
+#include "runtime/tools/RepetitionWatch.h"
 #include "runtime/tools/SessionArguments.h"
 
 #include <csignal>
@@ -43,7 +44,7 @@ struct GenerateOptions {
 
 void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
   SamplingParameters &sampling = options.request.sampling;
-  const char *group = "Sampling (default: the engine's)";
+  const char *group = "Sampling (default: the engine's, or llama.cpp's where its model names none)";
   CommandOption greedy =
       app.addFlag("--greedy", options.greedy, "always the likeliest token; the same as --temp 0")
           .group(group);
@@ -128,11 +129,9 @@ std::optional<int> readOptions(CommandLine &app, GenerateOptions &options, int a
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;
   if (!options.chat && app.count("--prompts") == 0 && app.count("--prompt") == 0 &&
-      app.count("--prompt-ids") == 0) {
-    std::fputs("error: give a prompt with -p, --prompt-ids, --prompts or --chat; see --help\n",
-               stderr);
-    return 2;
-  }
+      app.count("--prompt-ids") == 0)
+    return reportError(usageError(
+        app.name(), "there is no prompt: -p, --prompt-ids, --prompts or --chat gives one"));
   constexpr uint32_t largestVocabulary = INT32_MAX; // the engine's is not known yet
   Status usable = options.request.sampling.validate(largestVocabulary);
   if (usable.ok())
@@ -140,9 +139,22 @@ std::optional<int> readOptions(CommandLine &app, GenerateOptions &options, int a
   return usable.ok() ? std::nullopt : std::optional(reportError(usable));
 }
 
+/// The engine's; of a model that names none those of llama.cpp's programs, with which models that
+/// were made without any are tried (decision 0083).
+SamplingParameters defaultSampling(const Loop &loop) {
+  SamplingParameters defaults = loop.defaultSampling();
+  if (loop.namesSampling())
+    return defaults;
+  defaults.temperature = 0.8f;
+  defaults.topK = 40;
+  defaults.topP = 0.95f;
+  defaults.minP = 0.05f;
+  return defaults;
+}
+
 /// Parameters not given on the command line come from the engine.
 void applyDefaults(const CommandLine &app, const Loop &loop, GenerateOptions &options) {
-  SamplingParameters defaults = loop.defaultSampling();
+  SamplingParameters defaults = defaultSampling(loop);
   SamplingParameters &sampling = options.request.sampling;
   auto fill = [&](const char *option, auto &value, auto fallback) {
     if (app.count(option) == 0)
@@ -175,6 +187,7 @@ template <class Logprob> void printLogprob(const Logprob &logprob) {
 /// Prints the events of the only request; `failure`: why it failed, if it did.
 Status printAnswer(LoopReader &reader, const GenerateOptions &options, Status &failure) {
   bool first = true, open = true;
+  RepetitionWatch watch;
   while (open) {
     Event event = reader.take();
     printEvent(event, options, first);
@@ -187,6 +200,8 @@ Status printAnswer(LoopReader &reader, const GenerateOptions &options, Status &f
     open = event.finish == FinishReason::None;
     if (Status written = flushOutput(); !written.ok())
       return written;
+    if (event.token >= 0 && watch.add(event.token))
+      sayRepetition("Ctrl-C ends it, -n limits it");
   }
   std::fputc('\n', stdout);
   return flushOutput();

@@ -3,9 +3,11 @@
 #include "runtime/tools/HumanEval.h"
 
 #include "runtime/tools/LineReader.h"
+#include "runtime/tools/ProgressLine.h"
 #include "runtime/tools/Prompts.h"
 #include "runtime/tools/RequestJson.h"
 #include "runtime/tools/SessionArguments.h"
+#include "runtime/tools/Table.h"
 
 #include <cstdio>
 #include <map>
@@ -92,8 +94,13 @@ private:
     tasks[index].completions[size_t(event.choice)] += event.text;
     if (!event.error.ok())
       return Status(event.error).in(tasks[index].id.dump());
-    if (event.finish != FinishReason::None && --answers == 0)
+    if (event.finish != FinishReason::None && --answers == 0) {
       open.erase(found);
+      ++completed;
+    }
+    progress.update([this] {
+      return grouped(completed) + " of " + grouped(tasks.size()) + " tasks completed";
+    });
     return {};
   }
 
@@ -101,6 +108,8 @@ private:
   const HumanEvalOptions &options;
   std::vector<Task> &tasks;
   std::map<uint64_t, std::pair<size_t, int32_t>> open; ///< task, and answers that go on
+  size_t completed = 0;
+  ProgressLine progress;
 };
 
 } // namespace

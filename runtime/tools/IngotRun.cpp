@@ -4,11 +4,21 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Program.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 using namespace ingot::runtime;
+
+/// Whether `text` could name a command.
+static bool isWord(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char letter) {
+    return std::islower(letter) != 0;
+  });
+}
 
 static int run(int argc, char **argv) {
   if (argc > 1)
@@ -26,6 +36,11 @@ static int run(int argc, char **argv) {
     std::printf("ingot-run %s\n", versionText);
     return 0;
   }
+  if (argc > 1 && isWord(argv[1]) && (argc == 2 || argv[2][0] != '-') &&
+      !std::filesystem::exists(argv[1]))
+    return reportError(Status::error(
+        "INGOT-E2100", std::string("there is no command and no engine '") + argv[1] + "'",
+        "`ingot-run --list-commands` lists the commands"));
   return runGenerate(argc, argv);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a session, and how commands read text and report errors.
+// Options of a session, and how commands read and write text.
 #include "runtime/tools/SessionArguments.h"
 
 #include <cstdio>
@@ -113,28 +113,6 @@ void addSessionOptions(CommandLine &app, SessionOptions &options) {
   addSchedulerOptions(app, options);
   app.addFlag("--verify-weights", options.verifyWeights, "compare the digests of all weights")
       .group("Limits");
-}
-
-int reportError(const Status &status) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "error %s\n", status.toString().c_str());
-  return 1;
-}
-
-bool parseArguments(CommandLine &app, int argc, char **argv, int &exitStatus) {
-  CommandLine::Outcome outcome = app.parse(argc, argv);
-  if (outcome.goesOn) {
-    const Status usable = app.files().check();
-    exitStatus = usable.ok() ? 0 : reportError(usable);
-    return usable.ok();
-  }
-  exitStatus = 0;
-  if (outcome.error.empty()) // --help
-    return false;
-  std::fprintf(stderr, "error INGOT-E2103: %s; '%s --help' tells the options\n",
-               outcome.error.c_str(), app.name().c_str());
-  exitStatus = 2;
-  return false;
 }
 
 Status flushOutput() {

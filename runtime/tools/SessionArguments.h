@@ -4,6 +4,7 @@
 
 #include "runtime/serving/Session.h"
 #include "runtime/tools/CommandLine.h"
+#include "runtime/tools/Program.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,13 +26,6 @@ void addDeviceOptions(CommandLine &app, DeviceRequest &device);
 
 /// Adds all of these, --guaranteed-no-evict, --max-step-ms and --verify-weights.
 void addSessionOptions(CommandLine &app, SessionOptions &options);
-
-/// Prints "error INGOT-Ennnn: message" to stderr and returns 1.
-int reportError(const Status &status);
-
-/// Parses, and checks the files that options name. False when the command ends here (help, or an
-/// error that was printed): `exitStatus` is set, to 0, 1 for a file, or 2.
-bool parseArguments(CommandLine &app, int argc, char **argv, int &exitStatus);
 
 /// Success, or INGOT-E7102 when something printed to standard output could not be written.
 Status flushOutput();

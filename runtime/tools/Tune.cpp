@@ -2,6 +2,7 @@
 // tune: times every kernel that a launch may run and writes down which is the fastest.
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/KernelWork.h"
+#include "runtime/tools/ProgressLine.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
 
@@ -103,6 +104,7 @@ private:
   Executor &executor;
   MeasuredEngine &engine;
   KernelTimer timer;
+  ProgressLine progress;
   std::map<std::string, std::vector<Rung>, ByWords> rungs; ///< by product, rows ascending
 };
 
@@ -151,7 +153,14 @@ Status Tuner::measure(int64_t tokens) {
   Result<MeasuredShape> shape = engine.prepare(tokens, 1);
   if (!shape.ok())
     return std::move(shape).status();
-  for (const auto &[name, product] : productsOf(*shape)) {
+  const std::map<std::string, Product> products = productsOf(*shape);
+  size_t number = 0;
+  for (const auto &[name, product] : products) {
+    ++number;
+    progress.update([&, name = name] {
+      return "at " + grouped(uint64_t(tokens)) + " rows, product " + grouped(number) + " of " +
+             grouped(products.size()) + ": " + name;
+    });
     Result<Rung> rung = measure(product, tokens);
     if (!rung.ok())
       return std::move(rung).status().in(name + " at " + std::to_string(tokens) + " rows");

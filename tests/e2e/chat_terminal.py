@@ -123,5 +123,42 @@ class Chat(ServerTest):
         self.assertEqual(os.waitstatus_to_exitcode(status), 0, seen[-400:])
 
 
+class Repetition(ServerTest):
+    """A model that says the same for hundreds of tokens."""
+
+    CONTEXT, MORE = 1 << 15, ("echo",)
+
+    def test_a_repetition_is_told_once_and_can_be_ended(self):
+        path = self.folder / "chat.jinja"
+        path.write_text(TEMPLATE, encoding="ascii")
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execv(harness.programs / "ingot-run", [
+                "ingot-run", self.engine, "--chat", "--chat-template", path, "--greedy",
+                "--ignore-eos", "--threads", "1"])
+        seen, end = b"", time.monotonic() + LIMIT
+
+        def read_until(wanted):
+            nonlocal seen
+            while wanted not in seen:
+                if select.select([terminal], [], [], 1)[0]:
+                    seen += os.read(terminal, 1 << 16)
+                self.assertLess(time.monotonic(), end, seen[-400:])
+            found, seen = seen.split(wanted, 1)
+            return found
+
+        told = b"(this repeats itself; Ctrl-C ends the answer, not the conversation)"
+        read_until(b"> ")
+        for message in (b"hello", b"hello again"):
+            os.write(terminal, message + b"\r")
+            read_until(told)
+            os.write(terminal, b"\x03")
+            self.assertNotIn(told, read_until(b"> "))
+        os.write(terminal, b"/exit\r")
+        read_until(b"tokens/s\r\n")
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0, seen[-400:])
+
+
 if __name__ == "__main__":
     harness.main()

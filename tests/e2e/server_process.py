@@ -62,8 +62,8 @@ class Server:
                         (lambda: self.log.extend(self.process.stderr), self._read_lines)]
         for reader in self.readers:
             reader.start()
-        line = self.line()
-        self.address = line.removeprefix("listening at ").strip()
+        # It says where before the engine is open, and that it serves when it does.
+        self.address = self.line().rpartition(" for ")[2].strip()
         match = re.search(r":(\d+)$", self.address)
         self.port = int(match.group(1)) if match else None
         if wait:

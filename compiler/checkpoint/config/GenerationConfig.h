@@ -21,6 +21,9 @@ struct GenerationConfig {
   std::optional<double> repetitionPenalty; ///< > 0
   std::vector<Deviation> deviations;       ///< from what the file states
 
+  /// Whether it says how tokens are drawn.
+  bool namesSampling() const { return doSample || temperature || topP || topK || minP; }
+
   /// Ids are below `vocabSize`. Errors: those of Json for a text that is no object.
   static Expected<GenerationConfig> parse(std::string_view text, const std::string &fileName,
                                           uint64_t vocabSize);

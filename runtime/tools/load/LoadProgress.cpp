@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overwrites one line.
+// What a load has done so far.
 #include "runtime/tools/load/LoadProgress.h"
 
 #include "runtime/tools/Table.h"
 
-#include <cstdio>
-#include <unistd.h>
-
 namespace ingot::runtime {
-
-static constexpr const char *clearLine = "\r\033[K";
-
-LoadProgress::LoadProgress() : isShown(isatty(STDERR_FILENO) == 1) {}
-
-LoadProgress::~LoadProgress() {
-  if (isShown)
-    std::fputs(clearLine, stderr);
-}
 
 void LoadProgress::ended(const LoadRecord &record) {
   ++over;
@@ -26,21 +14,12 @@ void LoadProgress::ended(const LoadRecord &record) {
 
 void LoadProgress::tick(int64_t count) {
   tokens += count;
-  if (!isShown)
-    return;
-  double now = clock.now();
-  if (now < next)
-    return;
-  next = now + 0.5;
-  write(now);
-}
-
-void LoadProgress::write(double now) {
-  std::fprintf(stderr, "%s%s s: %s ended, %s in flight, %s failed, %s tokens/s", clearLine,
-               fixedPoint(now, 0).c_str(), grouped(uint64_t(over)).c_str(),
-               grouped(uint64_t(made - over)).c_str(), grouped(uint64_t(failed)).c_str(),
-               fixedPoint(now > 0 ? double(tokens) / now : 0, 1).c_str());
-  std::fflush(stderr);
+  line.update([this] {
+    const double now = clock.now();
+    return fixedPoint(now, 0) + " s: " + grouped(uint64_t(over)) + " ended, " +
+           grouped(uint64_t(made - over)) + " in flight, " + grouped(uint64_t(failed)) +
+           " failed, " + fixedPoint(now > 0 ? double(tokens) / now : 0, 1) + " tokens/s";
+  });
 }
 
 } // namespace ingot::runtime

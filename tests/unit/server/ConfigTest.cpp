@@ -61,14 +61,14 @@ TEST(ConfigTest, TheCommandLineWins) {
     argv.push_back(word.data());
   auto all = withConfigFile(int(argv.size()), argv.data());
   ASSERT_TRUE(all.ok()) << all.status().toString();
-  EXPECT_EQ(*all,
+  EXPECT_EQ(all->words,
             (Values{"ingot-server", "--no-log=true", "--served-model-name=a",
                     "--served-model-name=b", "--config", path, "--port", "2", "engine.ingot"}));
   ServerOptions options;
   CommandLine app("", "ingot-server");
   addServerOptions(app, options);
   std::vector<const char *> parsed;
-  for (const std::string &word : *all)
+  for (const std::string &word : all->words)
     parsed.push_back(word.c_str());
   EXPECT_EQ(app.parse(int(parsed.size()), parsed.data()).error, "");
   EXPECT_EQ(options.port, 2);
@@ -98,6 +98,26 @@ TEST(ConfigTest, AWrongLineIsNamed) {
   EXPECT_THAT(messageOf("port: [1, 2]\n"), HasSubstr("line 1: "));
   EXPECT_THAT(messageOf("help: true\n"), HasSubstr("line 1: there is no option"));
   EXPECT_THAT(messageOf("config: a\n"), HasSubstr("line 1: a file of options"));
+  // What a line needs may stand in another one, or on the command line.
+  std::string config = "--config=" + fileOf("two.yaml", "strict: true\nsimulate: sm_90a\n");
+  char program[] = "ingot-server";
+  char *argv[] = {program, config.data()};
+  EXPECT_TRUE(withConfigFile(2, argv).ok());
+}
+
+TEST(ConfigTest, ALaterErrorNamesItsLine) {
+  const std::vector<ConfigEntry> entries = {
+      {"host", {"some-host"}, 2}, {"max-context", {"7"}, 3}, {"max-body", {"9"}, 5}};
+  auto places = [&](const char *message) { return placesOf(message, "a.yaml", entries); };
+  EXPECT_EQ(places("--max-context 7 is too small"), "a.yaml, line 3 (--max-context)");
+  EXPECT_EQ(places("at some-host: no; another --host, or --max-body"),
+            "a.yaml, line 2 (--host), line 5 (--max-body)");
+  // Longer names are other options, and short values are in many texts.
+  EXPECT_EQ(places("--max-body-seconds 7 of 9"), "");
+  ServerArguments arguments{{}, "a.yaml", entries};
+  EXPECT_EQ(arguments.locate(Status::error("INGOT-E6001", "--max-context 7", "no")).toString(),
+            "INGOT-E6001: --max-context 7; no; see a.yaml, line 3 (--max-context)");
+  EXPECT_TRUE(arguments.locate({}).ok());
 }
 
 TEST(ConfigTest, Keys) {

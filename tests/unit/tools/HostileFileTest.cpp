@@ -29,7 +29,7 @@ void expectRefused(const std::vector<uint8_t> &bytes) {
        ++command) {
     ToolResult result = runTool(command->name, argumentsOf(command->name, file.path()));
     EXPECT_EQ(result.status, std::string(command->name) == "diff" ? 2 : 1) << command->name;
-    EXPECT_THAT(result.errors, HasSubstr("error INGOT-E50")) << command->name;
+    EXPECT_THAT(result.errors, HasSubstr("error: INGOT-E50")) << command->name;
     EXPECT_EQ(result.output, "") << command->name;
   }
 }
