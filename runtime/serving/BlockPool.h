@@ -33,6 +33,8 @@ public:
   bool isWritable(int32_t block) const {
     return entries[size_t(block)].users == 1 && !entries[size_t(block)].published;
   }
+  /// Whether several use the block.
+  bool isShared(int32_t block) const { return entries[size_t(block)].users > 1; }
 
 private:
   static constexpr int32_t none = -1;

@@ -208,10 +208,12 @@ void KvCache::addMissing(const Sequence &sequence, int64_t positions,
   for (size_t group = 0; group < groups.size(); ++group) {
     const GroupBlocks &held = sequence.blocks[group];
     int64_t missing = blocksFor(group, positions) - (int64_t(held.blocks.size()) - held.live);
-    // One that it shares and will write to becomes a copy.
+    // One that is not its own alone, and that it will write to, becomes a copy, and goes back
+    // unless others use it.
     auto next = size_t(sequence.computed / groups[group].blockTokens);
     bool copies = next < held.blocks.size() && !pools[group].isWritable(held.blocks[next]);
-    blocks[group] += std::max<int64_t>(0, missing) + copies;
+    bool isShared = copies && pools[group].isShared(held.blocks[next]);
+    blocks[group] += std::max<int64_t>(std::max<int64_t>(0, missing) + isShared, copies);
   }
 }
 

@@ -37,6 +37,8 @@ Scheduler::Scheduler(const MemoryPlan &plan, KvCache &cache, const SchedulerOpti
       reserved(plan.groups.size()) {
   for (const KvGroupPlan &group : plan.groups)
     leastChunk = std::max(leastChunk, group.blockTokens);
+  // More than a step's are not written at once, and a window has no blocks for them.
+  leastChunk = std::min(leastChunk, maxTokens);
   running.reserve(size_t(maxSequences));
   batch.reserve(size_t(maxSequences));
   candidates.reserve(size_t(maxSequences));
@@ -82,12 +84,9 @@ void Scheduler::giveBack(Sequence &sequence) {
   sequence.slot = -1;
 }
 
-/// Gives a waiting sequence the longest prefix of it that is in the cache, a slot, and a place
-/// among those that run; false when these leave it too few blocks.
-bool Scheduler::seat(Sequence &sequence) {
-  bool taken = sequence.leader && cache.takePrompt(*sequence.leader, sequence);
-  if (!taken && sequence.cachePrompt)
-    cache.takePrefix(sequence);
+/// Whether a waiting sequence, with the blocks that it has taken, finds those that it still needs
+/// beside those of the running ones.
+bool Scheduler::hasRoomFor(const Sequence &sequence) {
   std::fill(reserved.begin(), reserved.end(), options.neverPreempt ? 0 : int64_t(running.size()));
   auto reserve = [&](const Sequence &other) {
     cache.addMissing(other, options.neverPreempt ? other.positions() : int64_t(other.tokens.size()),
@@ -97,11 +96,24 @@ bool Scheduler::seat(Sequence &sequence) {
     reserve(*other);
   reserve(sequence);
   for (size_t group = 0; group < reserved.size(); ++group)
-    if (reserved[group] > cache.availableBlocks(group)) {
-      cache.release(sequence);
-      sequence.computed = 0;
+    if (reserved[group] > cache.availableBlocks(group))
       return false;
-    }
+  return true;
+}
+
+/// Gives a waiting sequence the longest prefix of it that is in the cache, a slot, and a place
+/// among those that run; false when these leave it too few blocks.
+bool Scheduler::seat(Sequence &sequence) {
+  bool taken = sequence.leader && cache.takePrompt(*sequence.leader, sequence);
+  if (!taken && sequence.cachePrompt)
+    cache.takePrefix(sequence);
+  if (!hasRoomFor(sequence)) {
+    cache.release(sequence);
+    sequence.computed = 0;
+    // Alone it fits in any case, if need be without the copy of a block that it shares.
+    if (!running.empty() || !hasRoomFor(sequence))
+      return false;
+  }
   sequence.slot = freeSlots.back();
   freeSlots.pop_back();
   sequence.needsState = true;

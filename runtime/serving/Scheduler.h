@@ -81,6 +81,7 @@ private:
 
   void preemptLeaving();
   void admit();
+  bool hasRoomFor(const Sequence &sequence);
   bool seat(Sequence &sequence);
   bool preemptHeld();
   void secureBlocks();

@@ -21,8 +21,9 @@ MemoryPlan makePlan(int64_t blocks) {
 
 class SchedulerTest : public testing::Test {
 protected:
-  explicit SchedulerTest(int64_t blocks = 20)
-      : plan(makePlan(blocks)), cache(plan.groups), scheduler(plan, cache) {}
+  explicit SchedulerTest(int64_t blocks = 20) : SchedulerTest(makePlan(blocks)) {}
+  explicit SchedulerTest(const MemoryPlan &wanted)
+      : plan(wanted), cache(plan.groups), scheduler(plan, cache) {}
 
   Status add(uint64_t id, int64_t prompt, int64_t answer) {
     auto sequence = std::make_unique<Sequence>();
@@ -452,6 +453,54 @@ TEST_F(SchedulerTest, NobodyStarves) {
   EXPECT_GT(scheduler.counters().preemptions, 10);
   EXPECT_LT(longest, 900); // twelve at once, of 64 positions each
   EXPECT_EQ(cache.availableBlocks(0), 20);
+}
+
+/// A plan with a group of all positions and one with a window, of as few blocks as one sequence
+/// needs and `more`.
+MemoryPlan windowedPlan(int64_t sequences, int64_t tokens, int64_t window, int64_t more) {
+  MemoryPlan plan = makePlan(8 + more);
+  plan.maxSequences = plan.maxLogitRows = sequences;
+  plan.maxTokens = tokens;
+  KvGroupPlan sliding = plan.groups.front();
+  sliding.window = window;
+  sliding.blocksPerSequence = std::min<int64_t>(8, (window + tokens + 7) / 8 + 1);
+  sliding.blocks = sliding.blocksPerSequence + more;
+  plan.groups.push_back(sliding);
+  return plan;
+}
+
+/// Requests that begin alike, up to the whole context.
+class Windowed : public SchedulerTest {
+public:
+  explicit Windowed(const MemoryPlan &plan) : SchedulerTest(plan) {}
+  void TestBody() override {
+    for (uint64_t id = 1; id <= 24; ++id) {
+      const auto prompt = int64_t(id % 3 ? 1 + id * 7 % 64 : 64);
+      ASSERT_TRUE(add(id % 2 ? 1 : 2, prompt, id % 4 ? 65 - prompt : 1).ok());
+    }
+    for (int steps = 0; scheduler.active(); ++steps) {
+      ASSERT_LT(steps, 20000);
+      ASSERT_FALSE(step().empty()) << steps;
+    }
+    for (size_t group = 0; group < plan.groups.size(); ++group)
+      EXPECT_EQ(cache.availableBlocks(group), plan.groups[group].blocks);
+  }
+};
+
+TEST(WindowTest, EveryRequestEndsHoweverFewBlocksThereAre) {
+  for (int64_t sequences : {1, 2, 4})
+    for (int64_t tokens : {1, 2, 7, 8, 16, 33})
+      for (int64_t window : {1, 5, 8, 9, 17, 40, 64})
+        for (int64_t more : {0, 1, 3}) {
+          if (tokens < sequences)
+            continue;
+          SCOPED_TRACE(std::to_string(sequences) + " sequences, steps of " +
+                       std::to_string(tokens) + ", window " + std::to_string(window) + ", " +
+                       std::to_string(more) + " blocks more");
+          Windowed(windowedPlan(sequences, tokens, window, more)).TestBody();
+          if (testing::Test::HasFailure())
+            return;
+        }
 }
 
 } // namespace
