@@ -61,8 +61,11 @@ std::vector<std::string> groupsOf(const std::vector<HelpOption> &options) {
 std::string lines(const std::string &text) {
   std::string out;
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);)
-    out += line.size() > HelpScreen::mostColumns ? broken("", line, 0) : line + '\n';
+  for (std::string line; std::getline(stream, line);) {
+    const size_t indent = line.find_first_not_of(' ');
+    out += line.size() > HelpScreen::mostColumns ? broken(line.substr(0, indent), line, indent)
+                                                 : line + '\n';
+  }
   return out;
 }
 

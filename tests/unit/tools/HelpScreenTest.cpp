@@ -40,7 +40,9 @@ TEST(HelpScreenTest, FewOptionsAreAllExplained) {
 }
 
 TEST(HelpScreenTest, ManyAreNamed) {
-  HelpScreen screen = {"Does it.", "program [OPTIONS]", {}, {}, "details", "examples:\n  program"};
+  const std::string words = " some words" + std::string(90, 'c') + " more";
+  HelpScreen screen = {"Does it.", "program [OPTIONS]",    {},
+                       {},         "details\n  a" + words, "examples:\n  program"};
   screen.options.push_back({"--own", "INT", "one of the command's own", "", "", false});
   for (int i = 0; i < 50; ++i)
     screen.options.push_back({"-x,--x" + std::to_string(i), "TEXT",
@@ -52,7 +54,7 @@ TEST(HelpScreenTest, ManyAreNamed) {
   EXPECT_THAT(brief, Not(HasSubstr("--x8 TEXT")));
   EXPECT_THAT(brief, Not(HasSubstr("details")));
   EXPECT_THAT(whole, HasSubstr("-x,--x49 TEXT"));
-  EXPECT_THAT(whole, HasSubstr("\ndetails\n"));
+  EXPECT_THAT(whole, HasSubstr("\ndetails\n  a some\n  words"));
   for (const std::string *text : {&brief, &whole})
     for (size_t at = 0, end; (end = text->find('\n', at)) != text->npos; at = end + 1)
       EXPECT_LE(end - at, HelpScreen::mostColumns) << text->substr(at, end - at);
