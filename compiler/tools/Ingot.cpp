@@ -59,7 +59,10 @@ static void endByLlvm(void *, const char *reason, bool) {
   _exit(1);
 }
 
+static void endWithoutMemory(void *, const char *, bool) { _exit(runtime::reportNoMemory()); }
+
 int main(int argc, char **argv) {
   llvm::install_fatal_error_handler(endByLlvm);
+  llvm::install_bad_alloc_error_handler(endWithoutMemory);
   return runtime::runProgram(argc, argv, run);
 }

@@ -296,7 +296,7 @@ Status evaluate(EvalOptions &options) {
 }
 
 void addHumanEvalOptions(CommandLine &app, HumanEvalOptions &options, CommandOption text,
-                         CommandOption logits) {
+                         CommandOption logits, CommandOption json) {
   constexpr const char *group = "HumanEval";
   CommandOption tasks = app.addOption("--humaneval", options.tasks,
                                       "HumanEval.jsonl: writes completions of its tasks, which are "
@@ -304,6 +304,7 @@ void addHumanEvalOptions(CommandLine &app, HumanEvalOptions &options, CommandOpt
                             .file(FileUse::Reads)
                             .excludes(text)
                             .excludes(logits)
+                            .excludes(json)
                             .group(group);
   CommandOption completions =
       app.addOption("--completions", options.completions, "file to write them to")
@@ -373,8 +374,8 @@ int runEval(int argc, char **argv) {
       .positive();
   app.addFlag("--no-special", options.noSpecial, "leave out the model's prefix and suffix");
   app.addFlag("--parse-special", options.parseSpecial, "recognise special tokens in the text");
-  app.addFlag("--json", options.json, "print JSON");
-  addHumanEvalOptions(app, options.humanEval, text, logits);
+  CommandOption json = app.addFlag("--json", options.json, "print JSON");
+  addHumanEvalOptions(app, options.humanEval, text, logits, json);
   addTargetOption(app, options.session.target);
   addDeviceOptions(app, options.session.device);
   int exitStatus = 0;

@@ -22,16 +22,12 @@ static void occupyStandardStreams() {
       (void)open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Reports the exception that is being handled; the exit status. It allocates nothing for
-/// bad_alloc, where there is nothing to allocate.
+/// Reports the exception that is being handled; the exit status.
 static int reportException() {
   try {
     throw;
   } catch (const std::bad_alloc &) {
-    std::fputs("error: INGOT-E6010: there is not enough memory for this; lower the limits or give "
-               "the process more\n",
-               stderr);
-    return 1;
+    return reportNoMemory();
   } catch (const std::exception &error) {
     return reportDefect(error.what());
   } catch (...) {
@@ -63,6 +59,13 @@ int runProgram(int argc, char **argv, int (*work)(int argc, char **argv)) {
   int status = guarded(argc, argv, work);
   Status written = flushOutput();
   return written.ok() || status != 0 ? status : reportError(written);
+}
+
+int reportNoMemory() {
+  std::fputs("error: INGOT-E6010: there is not enough memory for this; lower the limits or give "
+             "the process more\n",
+             stderr);
+  return 1;
 }
 
 int reportDefect(const std::string &what) {

@@ -24,6 +24,9 @@ int reportError(const Status &status);
 /// Prints what the program does not handle, as INGOT-E2110, and returns the exit status.
 int reportDefect(const std::string &what);
 
+/// Prints that there is not enough memory, as INGOT-E6010, without using any; the exit status.
+int reportNoMemory();
+
 /// What is wrong with a command line, as INGOT-E2103. `program`: with the command, as people type
 /// it.
 Status usageError(const std::string &program, const std::string &what);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`ingot build --json-events`: standard output is lines of docs/build-events.schema.json and
-nothing else, however the build ends; without the option it is empty."""
+nothing else, however the build ends; without the option it is empty. What `--json` prints is one
+JSON value."""
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -99,6 +101,28 @@ class BuildEvents(harness.BuildTest):
             self.assertEqual(set(kind["required"]), set(kind["properties"]))
         self.assertTrue(list(self.check.problems({"event": "finished", "file": 1, "bytes": 2},
                                                  KINDS["finished"], "event")))
+
+
+class JsonAlone(harness.BuildTest):
+    """Every command with `--json` prints one JSON value and nothing else."""
+
+    def test_every_command(self):
+        engine, text = self.folder / "m.ingot", self.folder / "text"
+        self.assert_built(self.build(harness.FABLES, engine), engine)
+        text.write_text("Once upon a time there was a fox.\n" * 4, encoding="ascii")
+        arguments = {"inspect": [engine], "plan": [engine], "diff": [engine, engine],
+                     "eval": [engine, "--text", text, "--window", 16],
+                     "bench": [engine, "-p", 8, "-n", 4, "-r", 1, "--probe", 0]}
+        listed = self.ingot_run("--list-commands").stdout
+        commands = [line.split()[0] for line in listed.splitlines()]
+        flagged = [command for command in commands if re.search(
+            r"^ +--json +(?!TEXT)", self.ingot_run(command, "--help").stdout, re.MULTILINE)]
+        self.assertEqual(sorted(flagged), sorted(arguments))
+        for command, words in arguments.items():
+            with self.subTest(command=command):
+                result = self.ingot_run(command, *words, "--json")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertTrue(json.loads(result.stdout))
 
 
 if __name__ == "__main__":
