@@ -60,7 +60,8 @@ static float allowance(const recipe::Recipe &recipe, uint64_t layers) {
 /// Runs all prompts at once. `most`: tokens of a prompt, so that an answer has room in a short
 /// context.
 static std::vector<GoldenCase> runPrompts(Engine &engine, size_t most, int64_t tokens,
-                                          float allowed) {
+                                          float allowed, Progress &progress) {
+  uint64_t done = 0;
   std::vector<GoldenCase> cases;
   llvm::DenseMap<uint64_t, size_t> caseOf;
   for (const char *prompt : kPrompts) {
@@ -81,6 +82,7 @@ static std::vector<GoldenCase> runPrompts(Engine &engine, size_t most, int64_t t
         throw event->error();
       GoldenCase &golden = cases[caseOf.at(event->request)];
       golden.tokens.push_back(event->token);
+      progress.update(++done, std::size(kPrompts) * static_cast<uint64_t>(tokens));
       // The normaliser cancels: differences of log probabilities are differences of logits.
       float margin = event->top.size() < 2 ? 0 : event->top[0].logprob - event->top[1].logprob;
       float steps = std::floor(std::max(0.0f, margin - allowed) / kMarginStep);
@@ -91,10 +93,9 @@ static std::vector<GoldenCase> runPrompts(Engine &engine, size_t most, int64_t t
 }
 
 /// `path`: an engine that has `golden`'s target.
-static checkpoint::Expected<std::vector<GoldenCase>> runEngine(const std::filesystem::path &path,
-                                                               const GoldenMaker &golden,
-                                                               const BuildRequest &request,
-                                                               const BuildOptions &build) {
+static checkpoint::Expected<std::vector<GoldenCase>>
+runEngine(const std::filesystem::path &path, const GoldenMaker &golden, const BuildRequest &request,
+          const BuildOptions &build, Progress &progress) {
   const std::string target = golden.target.second.getName().str();
   const EngineLimits &limits = request.limits;
   const auto count = static_cast<int64_t>(std::size(kPrompts));
@@ -110,7 +111,7 @@ static checkpoint::Expected<std::vector<GoldenCase>> runEngine(const std::filesy
     const uint64_t cap = build.maxBuildMemory;
     PageLimit pages(path, cap - std::min(cap / 8, uint64_t{128} << 20));
     return runPrompts(engine, size_t(options.max_context + 1) / 2, golden.tokens,
-                      allowance(request.recipe, request.checkpoint.config().layers));
+                      allowance(request.recipe, request.checkpoint.config().layers), progress);
   } catch (const ingot::Error &error) {
     return errorOfRuntime(error.code(), error.what(), "golden tokens");
   }
@@ -257,7 +258,7 @@ checkpoint::Outcome compiler::makeGoldenTokens(mlir::MLIRContext &context, Build
                                              options, description);
     if (!path)
       return path.error();
-    auto cases = runEngine(*path, golden, request, options);
+    auto cases = runEngine(*path, golden, request, options, progress);
     if (!cases)
       return cases.error();
     description.golden = *std::move(cases);
