@@ -80,54 +80,6 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   return description;
 }
 
-/// The digests of every file that the engine was made from.
-Outcome digestInputs(const BuildRequest &request, const BuildOptions &options,
-                     Provenance &provenance, Progress &progress) {
-  std::vector<std::filesystem::path> files = request.checkpoint.inputs();
-  for (const std::filesystem::path &file : checkpoint::tokenizerFiles(options.model))
-    if (!llvm::is_contained(files, file))
-      files.push_back(file);
-  progress.begin("digest inputs");
-  std::vector<std::optional<Expected<checkpoint::Digest>>> digests(files.size());
-  std::mutex mutex;
-  size_t done = 0;
-  codegen::forEachParallel(files.size(), codegen::usableThreads(options.threads), [&](size_t i) {
-    digests[i] =
-        options.digests ? options.digests->of(files[i]) : checkpoint::sha256OfFile(files[i]);
-    std::lock_guard<std::mutex> lock(mutex);
-    progress.update(++done, files.size());
-  });
-  for (auto [file, digest] : llvm::zip_equal(files, digests)) {
-    if (!*digest)
-      return digest->error();
-    std::error_code error;
-    provenance.inputs.push_back(
-        {request.checkpoint.inputName(file), file_size(file, error), **digest});
-  }
-  progress.end(std::to_string(files.size()) + " files");
-  return {};
-}
-
-/// Golden tokens where the model and the memory cap allow; else none, and the reason among the
-/// options.
-Outcome addGoldenTokens(MLIRContext &context, BuildRequest &request,
-                        const checkpoint::TokenizerSpec &tokenizer, const BuildOptions &options,
-                        EngineDescription &description, Progress &progress) {
-  if (options.replay)
-    return {}; // described as recorded
-  progress.begin("golden tokens");
-  auto golden = makeGoldenTokens(context, request, tokenizer, options, description);
-  if (!golden)
-    return golden.error();
-  std::string summary =
-      golden->cases.empty() ? golden->reason : std::to_string(golden->cases.size()) + " prompts";
-  description.provenance.options.push_back(
-      {"golden tokens", "", golden->cases.empty() ? "none" : "made", golden->reason});
-  description.golden = std::move(golden->cases);
-  progress.end(summary);
-  return {};
-}
-
 /// Names the lines of the lockfile that no launch follows.
 void warnOfTuning(llvm::ArrayRef<CompiledTarget> targets, Progress &progress) {
   for (const CompiledTarget &compiled : targets)
@@ -176,6 +128,34 @@ void reportTarget(BuildReport &report, engine::UnitOp unit, const CompiledTarget
 
 } // namespace
 
+Expected<std::vector<InputFile>> compiler::digestInputs(const checkpoint::Checkpoint &checkpoint,
+                                                        const BuildOptions &options,
+                                                        Progress &progress) {
+  std::vector<std::filesystem::path> files = checkpoint.inputs();
+  for (const std::filesystem::path &file : checkpoint::tokenizerFiles(options.model))
+    if (!llvm::is_contained(files, file))
+      files.push_back(file);
+  progress.begin("digest inputs");
+  std::vector<std::optional<Expected<checkpoint::Digest>>> digests(files.size());
+  std::mutex mutex;
+  size_t done = 0;
+  codegen::forEachParallel(files.size(), codegen::usableThreads(options.threads), [&](size_t i) {
+    digests[i] =
+        options.digests ? options.digests->of(files[i]) : checkpoint::sha256OfFile(files[i]);
+    std::lock_guard<std::mutex> lock(mutex);
+    progress.update(++done, files.size());
+  });
+  std::vector<InputFile> inputs;
+  for (auto [file, digest] : llvm::zip_equal(files, digests)) {
+    if (!*digest)
+      return digest->error();
+    std::error_code error;
+    inputs.push_back({checkpoint.inputName(file), file_size(file, error), **digest});
+  }
+  progress.end(std::to_string(files.size()) + " files");
+  return inputs;
+}
+
 Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOptions &options,
                                             Progress &progress) {
   auto started = std::chrono::steady_clock::now();
@@ -199,6 +179,19 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   if (!targets)
     return targets.error();
   warnOfTuning(*targets, progress);
+  // Whose weights are streamed with the engine's. A replay has the tokens that are recorded.
+  std::optional<GoldenMaker> golden;
+  if (!options.replay) {
+    auto chosen = chooseGoldenMaker(context, *request, options);
+    if (!chosen)
+      return chosen.error();
+    golden = std::move(*chosen);
+  }
+  if (golden && golden->planned)
+    targets->push_back(*std::move(golden->planned));
+  const size_t count = request->targets.size();
+  auto own = MutableArrayRef(*targets).take_front(count);
+  auto maker = MutableArrayRef(*targets).drop_front(count);
   // A cap that is too small is refused before the long work begins.
   uint64_t codegenMemory = 0;
   for (const auto &[target, attribute] : request->targets)
@@ -207,29 +200,36 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   if (!early)
     return early.error();
   // So is a disk that cannot hold the weights.
-  if (auto probe = OutputFile::create(options.output, early->totalBytes()); !probe)
-    return probe.error();
-  if (auto outcome = compileKernels(context, *request, *targets, options, progress); !outcome)
+  if (auto probe = OutputFile::create(options.output, early->totalBytes()); !probe) {
+    checkpoint::Error error = probe.error();
+    if (!maker.empty() && error.code == "INGOT-E7011")
+      error.fix += ", or leave out golden tokens: --no-golden-tokens needs " +
+                   readableBytes(bytesOfFunctions(*early, count));
+    return error;
+  }
+  if (auto outcome = compileKernels(context, *request, own, options, progress); !outcome)
     return outcome.error();
   auto streamer = makeStreamer(*request, *targets, options, 0);
   if (!streamer)
     return streamer.error();
   BuildReport report;
-  report.weightBytes = streamer->totalBytes();
+  report.weightBytes = bytesOfFunctions(*streamer, count);
   report.description = describe(*request, *tokenizer, options);
   if (!options.replay)
     checkChatTemplates(*tokenizer, report.description.provenance, progress);
-  if (auto outcome = digestInputs(*request, options, report.description.provenance, progress);
-      !outcome)
-    return outcome.error();
+  auto inputs = digestInputs(request->checkpoint, options, progress);
+  if (!inputs)
+    return inputs.error();
+  report.description.provenance.inputs = *std::move(inputs);
 
-  if (auto outcome =
-          addGoldenTokens(context, *request, *tokenizer, options, report.description, progress);
-      !outcome)
-    return outcome.error();
-  auto assembly = assemble(context, *targets, *streamer, *tokenizer, options, progress);
+  auto assembly = assemble(context, own, *streamer, *tokenizer, options, progress);
   if (!assembly)
     return assembly.error();
+  if (golden)
+    if (auto outcome = makeGoldenTokens(context, *request, *golden, maker, *assembly, *streamer,
+                                        options, report.description, progress);
+        !outcome)
+      return outcome.error();
   report.ir = std::move(assembly->ir);
   OutputFile &file = assembly->file;
   DiagnosticCollector diagnostics(context);
@@ -256,7 +256,7 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
 
   report.cache = reportCache(options);
   report.unreadTensors = request->unreadTensors;
-  for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), *targets))
+  for (auto [unit, compiled] : llvm::zip(report.ir->getOps<engine::UnitOp>(), own))
     reportTarget(report, unit, compiled);
   report.minimumMemory = streamer->minimumMemory();
   report.peakMemory = peakMemory();
@@ -291,7 +291,7 @@ compiler::planEngine(MLIRContext &context, const BuildOptions &options, Progress
   sections.front().bytes = streamer->totalBytes();
   DiagnosticCollector diagnostics(context);
   std::vector<WeightPlacement> placements;
-  auto merged = mergeTargets(context, *targets, *streamer, placements, 0);
+  auto merged = mergeTargets(context, *targets, *streamer, 0, {}, placements);
   auto metadata =
       writeEngineMetadata(*merged, describe(*request, {}, options), sections, placements);
   if (failed(metadata))

@@ -34,6 +34,12 @@ struct BuildReport {
 checkpoint::Expected<BuildReport> buildEngine(mlir::MLIRContext &context,
                                               const BuildOptions &options, Progress &progress);
 
+/// Names, sizes and digests of every file that an engine of these options is made from;
+/// `checkpoint` is theirs. Errors: those of sha256OfFile().
+checkpoint::Expected<std::vector<InputFile>> digestInputs(const checkpoint::Checkpoint &checkpoint,
+                                                          const BuildOptions &options,
+                                                          Progress &progress);
+
 /// The metadata of the engine that `options` ask for, with empty kernel libraries and without
 /// weight data: enough to plan its memory. Reads configuration and headers only.
 checkpoint::Expected<std::vector<std::byte>>

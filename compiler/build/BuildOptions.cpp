@@ -193,6 +193,13 @@ constexpr BuildOption kOptions[] = {
      .help = "leave out the PTX of CUDA kernels: a smaller engine that cannot be simulated",
      .group = kKernels,
      .decides = Decides::Engine},
+    {.flag = "--no-golden-tokens",
+     .field = [](Options &o) -> OptionField { return &o.noGoldenTokens; },
+     .help = "record no tokens for `selftest`, which saves a share of the build's time and, while "
+             "it runs, up to as much disk as the weights take",
+     .decides = Decides::Engine,
+     .commands = kBuild,
+     .recorded = "selftest has nothing to compare"},
     {.flag = "--threads",
      .field = [](Options &o) -> OptionField { return &o.threads; },
      .help = "threads to use (default: all)",

@@ -37,7 +37,7 @@ struct BuildOptions {
   std::filesystem::path lora;
   double loraScale = 1;
   std::optional<uint64_t> randomWeights;
-  bool noPtx = false;
+  bool noPtx = false, noGoldenTokens = false;
   std::filesystem::path report;
   std::string dumpStage;
   bool jsonEvents = false;

@@ -282,29 +282,6 @@ void sayWidened(BuildRequest &request) {
   }
 }
 
-/// The checkpoint, or for random weights its configuration and the tensors of its family.
-Expected<checkpoint::Checkpoint> openCheckpoint(MLIRContext &context, const BuildOptions &options) {
-  auto checkpoint = options.randomWeights
-                        ? checkpoint::Checkpoint::openWithoutWeights(options.model)
-                        : checkpoint::Checkpoint::open(options.model);
-  if (!checkpoint)
-    return checkpoint;
-  if (!options.lora.empty() && !std::isfinite(options.loraScale))
-    return Error{"INGOT-E2101", "--lora-scale " + exactly(options.loraScale) + " is not possible",
-                 "", "choose a number"};
-  if (!options.lora.empty())
-    if (auto added = checkpoint->addAdapter(options.lora, options.loraScale); !added)
-      return added.error();
-  if (!options.randomWeights)
-    return checkpoint;
-  DiagnosticCollector diagnostics(context);
-  auto tensors = tensorsOfFamily(&context, *checkpoint);
-  if (failed(tensors))
-    return diagnostics.error();
-  checkpoint->expectTensors(*std::move(tensors));
-  return checkpoint;
-}
-
 /// What became of --no-ptx.
 OptionRecord ptxRecord(const BuildRequest &request) {
   bool cuda = llvm::any_of(request.targets,
@@ -347,6 +324,29 @@ void compiler::sayDeviations(BuildRequest &request,
       progress.warn(deviation.what + " " + deviation.stated + ": " + deviation.effective + "; " +
                     deviation.why);
   }
+}
+
+Expected<checkpoint::Checkpoint> compiler::openCheckpoint(MLIRContext &context,
+                                                          const BuildOptions &options) {
+  auto checkpoint = options.randomWeights
+                        ? checkpoint::Checkpoint::openWithoutWeights(options.model)
+                        : checkpoint::Checkpoint::open(options.model);
+  if (!checkpoint)
+    return checkpoint;
+  if (!options.lora.empty() && !std::isfinite(options.loraScale))
+    return Error{"INGOT-E2101", "--lora-scale " + exactly(options.loraScale) + " is not possible",
+                 "", "choose a number"};
+  if (!options.lora.empty())
+    if (auto added = checkpoint->addAdapter(options.lora, options.loraScale); !added)
+      return added.error();
+  if (!options.randomWeights)
+    return checkpoint;
+  DiagnosticCollector diagnostics(context);
+  auto tensors = tensorsOfFamily(&context, *checkpoint);
+  if (failed(tensors))
+    return diagnostics.error();
+  checkpoint->expectTensors(*std::move(tensors));
+  return checkpoint;
 }
 
 /// The model and the targets, with which every request begins.

@@ -19,6 +19,11 @@ struct BuildRequest {
   const ModelPart *part = nullptr;        ///< unless null, nothing else of the model is built
 };
 
+/// The checkpoint with the adapter that is merged into it; of random weights the configuration and
+/// the tensors of its family. Errors: those of the readers, INGOT-E2101.
+checkpoint::Expected<checkpoint::Checkpoint> openCheckpoint(mlir::MLIRContext &context,
+                                                            const BuildOptions &options);
+
 /// Reads and checks everything that `options` name; effective values and their reasons go into
 /// `BuildRequest::options`. Errors: those of the readers, INGOT-E2101 and E2102, and those of
 /// targets.

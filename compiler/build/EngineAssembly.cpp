@@ -102,9 +102,9 @@ Outcome compiler::compileKernels(MLIRContext &context, const BuildRequest &reque
 }
 
 OwningOpRef<ModuleOp> compiler::mergeTargets(MLIRContext &context, ArrayRef<CompiledTarget> targets,
-                                             const WeightStreamer &streamer,
-                                             std::vector<WeightPlacement> &placements,
-                                             uint32_t section) {
+                                             const WeightStreamer &streamer, uint32_t firstFunction,
+                                             const WeightSections &sections,
+                                             std::vector<WeightPlacement> &placements) {
   OwningOpRef<ModuleOp> merged = ModuleOp::create(UnknownLoc::get(&context));
   Block *body = merged->getBody();
   llvm::StringMap<uint32_t> contents; // by symbol
@@ -116,7 +116,7 @@ OwningOpRef<ModuleOp> compiler::mergeTargets(MLIRContext &context, ArrayRef<Comp
     ModuleOp module = compiled.module.get();
     engine::UnitOp unit = compiled.unit();
     for (const StreamedWeight &weight : streamer.weights()) {
-      if (weight.function != index)
+      if (weight.function != firstFunction + index)
         continue;
       auto op = module.lookupSymbol<engine::WeightOp>(weight.name);
       if (!op)
@@ -134,8 +134,10 @@ OwningOpRef<ModuleOp> compiler::mergeTargets(MLIRContext &context, ArrayRef<Comp
       contents[symbol] = weight.content;
       op.setSymName(symbol);
       op->moveBefore(body, body->end());
-      placements.push_back(
-          {symbol, section, weight.offset, weight.bytes, weight.digest, weight.fill});
+      const bool isOwn = weight.offset < sections.ownBytes;
+      placements.push_back({symbol, isOwn ? sections.own : sections.others,
+                            weight.offset - (isOwn ? 0 : sections.othersFrom), weight.bytes,
+                            weight.digest, weight.fill});
     }
   }
   for (const CompiledTarget &compiled : targets)
@@ -143,40 +145,68 @@ OwningOpRef<ModuleOp> compiler::mergeTargets(MLIRContext &context, ArrayRef<Comp
   return merged;
 }
 
+Outcome compiler::writeLibraries(OutputFile &file, const CompiledTarget &compiled) {
+  engine::UnitOp unit = compiled.unit();
+  for (const codegen::CompiledLibrary &library : compiled.libraries) {
+    auto section = file.append(librarySectionName(unit.getSymName(), library.name),
+                               SectionKind::Kernels, std::as_bytes(std::span(library.bytes)));
+    if (!section)
+      return section.error();
+  }
+  return {};
+}
+
 /// The tokenizer's section, and everything the streamer and the libraries need, written into
 /// `file`.
 static Outcome writeSections(OutputFile &file, MutableArrayRef<CompiledTarget> targets,
                              const checkpoint::TokenizerSpec &tokenizer) {
-  for (const CompiledTarget &compiled : targets) {
-    engine::UnitOp unit = compiled.unit();
-    for (const codegen::CompiledLibrary &library : compiled.libraries) {
-      auto section = file.append(librarySectionName(unit.getSymName(), library.name),
-                                 SectionKind::Kernels, std::as_bytes(std::span(library.bytes)));
-      if (!section)
-        return section.error();
-    }
-  }
+  for (const CompiledTarget &compiled : targets)
+    if (auto written = writeLibraries(file, compiled); !written)
+      return written;
   std::vector<uint8_t> bytes = writeTokenizer(tokenizer);
   auto section = file.append("tokenizer", SectionKind::Tokenizer, std::as_bytes(std::span(bytes)));
   return section ? Outcome() : Outcome(section.error());
 }
 
-/// Streams all weights into a section of `file`; its number.
-static Expected<uint32_t> writeWeights(OutputFile &file, WeightStreamer &streamer,
-                                       Progress &progress) {
-  auto section = file.reserve("weights", SectionKind::Weights, streamer.totalBytes());
-  if (!section)
-    return section.error();
+uint64_t compiler::bytesOfFunctions(const WeightStreamer &streamer, size_t functions) {
+  uint64_t bytes = 0;
+  for (const StreamedWeight &weight : streamer.weights())
+    if (weight.function < functions && !weight.fill)
+      bytes = std::max(bytes, weight.offset + weight.bytes);
+  return bytes;
+}
+
+/// Streams all weights into sections of `file`: those of the first `functions` functions, which the
+/// engine keeps, and what is left.
+static Expected<WeightSections> writeWeights(OutputFile &file, WeightStreamer &streamer,
+                                             size_t functions, Progress &progress) {
+  WeightSections sections;
+  sections.ownBytes = bytesOfFunctions(streamer, functions);
+  auto own = file.reserve("weights", SectionKind::Weights, sections.ownBytes);
+  if (!own)
+    return own.error();
+  sections.own = sections.others = *own;
+  if (streamer.totalBytes() > sections.ownBytes) {
+    // Offsets keep their alignment.
+    sections.othersFrom = llvm::alignDown(sections.ownBytes, OutputFile::weightsAlignment);
+    auto others = file.reserve("weights beside", SectionKind::Weights,
+                               streamer.totalBytes() - sections.othersFrom);
+    if (!others)
+      return others.error();
+    sections.others = *others;
+  }
   progress.begin("stream weights");
   auto outcome = streamer.run(
       [&](uint64_t offset, std::span<const std::byte> bytes) {
-        return file.writeAt(*section, offset, bytes);
+        return offset < sections.ownBytes
+                   ? file.writeAt(sections.own, offset, bytes)
+                   : file.writeAt(sections.others, offset - sections.othersFrom, bytes);
       },
       [&](uint64_t done, uint64_t total) { progress.update(done, total); });
   if (!outcome)
     return outcome.error();
-  progress.end(readableBytes(streamer.totalBytes()));
-  return *section;
+  progress.end(readableBytes(sections.ownBytes));
+  return sections;
 }
 
 Expected<Assembly> compiler::assemble(MLIRContext &context, MutableArrayRef<CompiledTarget> targets,
@@ -188,14 +218,14 @@ Expected<Assembly> compiler::assemble(MLIRContext &context, MutableArrayRef<Comp
     return file.error();
   if (auto outcome = writeSections(*file, targets, tokenizer); !outcome)
     return outcome.error();
-  auto section = writeWeights(*file, streamer, progress);
-  if (!section)
-    return section.error();
+  auto sections = writeWeights(*file, streamer, targets.size(), progress);
+  if (!sections)
+    return sections.error();
   std::vector<WeightPlacement> placements;
-  auto ir = mergeTargets(context, targets, streamer, placements, *section);
-  auto digest = digestOfWeights(placements, *section);
+  auto ir = mergeTargets(context, targets, streamer, 0, *sections, placements);
+  auto digest = digestOfWeights(placements, sections->own);
   if (!digest)
     return digest.error();
-  file->setDigest(*section, *digest);
-  return Assembly{std::move(*file), std::move(ir), std::move(placements)};
+  file->setDigest(sections->own, *digest);
+  return Assembly{std::move(*file), std::move(ir), std::move(placements), *sections};
 }

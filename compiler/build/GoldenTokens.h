@@ -6,21 +6,32 @@
 
 namespace ingot::compiler {
 
-struct GoldenTokens {
-  std::vector<GoldenCase> cases; ///< empty: none could be afforded
-  std::string reason;            ///< who made them, or why there are none
+/// Who makes an engine's golden tokens, or why nobody does.
+struct GoldenMaker {
+  std::pair<const codegen::Target *, engine::TargetAttr> target;
+  /// Its stages; nothing where it is a target of the engine.
+  std::optional<CompiledTarget> planned;
+  int64_t tokens = 0; ///< of each prompt; 0: nobody makes any
+  std::string reason;
 };
 
-/// Builds the model with the request's recipe and limits for the target `reference`, in a file
-/// without a name, and runs a few fixed prompts on it through the runtime's public interface. So
-/// golden tokens depend on the inputs alone, not on the targets asked for or the machine. Margins
-/// are rounded down to multiples of 1/16, less what the recipe's rounding points may change. A
-/// model of more than 32 MiB of weights, or a memory cap that leaves no room for them, gives none,
-/// nor do random weights. Errors: those of building and running.
-checkpoint::Expected<GoldenTokens> makeGoldenTokens(mlir::MLIRContext &context,
-                                                    BuildRequest &request,
-                                                    const checkpoint::TokenizerSpec &tokenizer,
-                                                    const BuildOptions &options,
-                                                    const EngineDescription &description);
+/// Up to 256 million weights the target `reference`, beyond them `x86-64-v3`: a choice by the
+/// inputs alone, so that all machines write the same tokens. Nobody for random weights, on a
+/// machine that lacks what the maker needs, with a memory cap that leaves no room, or where
+/// `options` say so. Errors: those of the stages.
+checkpoint::Expected<GoldenMaker>
+chooseGoldenMaker(mlir::MLIRContext &context, BuildRequest &request, const BuildOptions &options);
+
+/// Runs a few fixed prompts through the runtime's public interface on the engine in `assembly`,
+/// whose weights include the maker's, and puts them and who made them into `description`. `maker`:
+/// its stages, or nothing where it is a target of the engine; they and what they have in the file
+/// are gone afterwards. Margins are rounded down to multiples of 1/16, less what the recipe's
+/// rounding points may change. Errors: those of compiling and running.
+checkpoint::Outcome makeGoldenTokens(mlir::MLIRContext &context, BuildRequest &request,
+                                     const GoldenMaker &golden,
+                                     llvm::MutableArrayRef<CompiledTarget> maker,
+                                     Assembly &assembly, const WeightStreamer &streamer,
+                                     const BuildOptions &options, EngineDescription &description,
+                                     Progress &progress);
 
 } // namespace ingot::compiler

@@ -178,6 +178,11 @@ void OutputFile::setDigest(uint32_t section, const checkpoint::Digest &digest) {
   entries[section].digest = digest;
 }
 
+void OutputFile::removeFrom(uint32_t first) {
+  entries.resize(first);
+  used = entries.empty() ? headerBytes : entries.back().offset + entries.back().bytes;
+}
+
 /// Writes what encloses the sections; the file ends with `metadata`, whatever was there before.
 Outcome OutputFile::writeEnds(std::span<const std::byte, headerBytes> header,
                               std::span<const std::byte> metadata) {

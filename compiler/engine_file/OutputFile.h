@@ -64,6 +64,9 @@ public:
 
   void setDigest(uint32_t section, const checkpoint::Digest &digest);
 
+  /// Takes back the sections from `first` on: what was written there is no part of the file.
+  void removeFrom(uint32_t first);
+
   const std::vector<SectionEntry> &sections() const { return entries; }
 
   /// First byte after the last section, at a multiple of `sectionAlignment`: where `finish` puts

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot verify: the runtime's checks, and two that need the compiler: making the engine again, and
 // comparing its numbers with the reference target's.
+#include "compiler/build/BuildRequest.h"
+#include "compiler/build/FileDigests.h"
 #include "compiler/build/NumericsCheck.h"
 #include "compiler/engine_file/EngineReader.h"
 #include "compiler/tools/BuildArguments.h"
@@ -19,7 +21,7 @@ using runtime::FileUse;
 
 static constexpr char kExamples[] = "examples:\n"
                                     "  ingot verify my-model.ingot\n"
-                                    "  ingot verify my-model.ingot --weights\n"
+                                    "  ingot verify my-model.ingot --skip-weights\n"
                                     "  ingot verify my-model.ingot --rebuild my-model\n"
                                     "  ingot verify my-model.ingot --numerics my-model\n";
 
@@ -28,10 +30,35 @@ namespace {
 /// What an engine is made from.
 struct Sources {
   std::filesystem::path model, lora;
+  FileDigests *digests; ///< read once, however often the engine is made
 };
 
-/// The options that made `engine`, for a build from `sources`.
-Expected<BuildOptions> replayOptions(EngineDescription description, const Sources &sources) {
+/// Whether the sources are what the engine was made from. An engine is not made again from others:
+/// what it records of its options may be impossible with them, which would be told instead.
+Outcome checkSources(mlir::MLIRContext &context, const EngineDescription &description,
+                     const BuildOptions &options, Progress &progress) {
+  auto model = openCheckpoint(context, options);
+  if (!model)
+    return model.error();
+  auto inputs = digestInputs(*model, options, progress);
+  if (!inputs)
+    return inputs.error();
+  for (const InputFile &recorded : description.provenance.inputs) {
+    const auto found =
+        llvm::find_if(*inputs, [&](const InputFile &input) { return input.name == recorded.name; });
+    if (found != inputs->end() && found->digest == recorded.digest)
+      continue;
+    return Error{"INGOT-E3203",
+                 "the engine was made from another model: its " + recorded.name +
+                     (found == inputs->end() ? " is not there" : " is another file"),
+                 options.model.string(), "give the model that it was made from"};
+  }
+  return {};
+}
+
+/// The options that made the engine, for a build from `sources`, which are what it was made from.
+Expected<BuildOptions> replayOptions(mlir::MLIRContext &context, EngineDescription description,
+                                     const Sources &sources, Progress &progress) {
   const std::vector<OptionRecord> &records = description.provenance.options;
   BuildOptions options = optionsOf(records);
   options.model = sources.model;
@@ -43,6 +70,9 @@ Expected<BuildOptions> replayOptions(EngineDescription description, const Source
                  adapted ? "the engine was made with an adapter, and none is given"
                          : "the engine was made without an adapter, and one is given",
                  "--lora", adapted ? "give its folder by --lora" : "leave --lora out"};
+  options.digests = sources.digests;
+  if (auto checked = checkSources(context, description, options, progress); !checked)
+    return checked.error();
   options.replay = std::move(description);
   return options;
 }
@@ -72,7 +102,7 @@ Expected<std::optional<uint64_t>> firstDifference(const std::filesystem::path &a
 Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &engine,
                      const EngineDescription &description, const Sources &sources,
                      const std::filesystem::path &folder, Progress &progress) {
-  auto options = replayOptions(description, sources);
+  auto options = replayOptions(context, description, sources, progress);
   if (!options)
     return options.error();
   options->output = folder / "rebuilt.ingot";
@@ -94,16 +124,12 @@ Outcome checkRebuild(mlir::MLIRContext &context, const std::filesystem::path &en
       theirs.toolchain != ours.toolchain)
     cause = "it was made by " + theirs.compiler + " " + theirs.revision + " (" + theirs.toolchain +
             "), this is " + ours.compiler + " " + ours.revision + " (" + ours.toolchain + ")";
-  for (const InputFile &input : theirs.inputs)
-    for (const InputFile &mine : ours.inputs)
-      if (input.name == mine.name && input.digest != mine.digest)
-        cause = "the model's " + input.name + " is another file than it was made from";
-  auto isGiven = [&](const InputFile &input) {
-    return llvm::any_of(ours.inputs,
-                        [&](const InputFile &mine) { return mine.name == input.name; });
+  auto isKnown = [&](const InputFile &mine) {
+    return llvm::any_of(theirs.inputs,
+                        [&](const InputFile &input) { return input.name == mine.name; });
   };
-  if (llvm::none_of(theirs.inputs, isGiven) && !theirs.inputs.empty())
-    cause = "it was made from " + theirs.inputs.front().name + ", which the model does not have";
+  if (const auto added = llvm::find_if_not(ours.inputs, isKnown); added != ours.inputs.end())
+    cause = "it was made without the model's " + added->name;
   return Error{"INGOT-E3200",
                "the engine made again differs from byte " + std::to_string(**difference) + " on",
                engine.string(), cause};
@@ -114,7 +140,7 @@ Outcome checkNumerics(mlir::MLIRContext &context, const std::filesystem::path &e
                       const EngineDescription &description, const Sources &sources,
                       const std::filesystem::path &folder, const codegen::BuildCache::Choice &cache,
                       Progress &progress) {
-  auto options = replayOptions(description, sources);
+  auto options = replayOptions(context, description, sources, progress);
   if (!options)
     return options.error();
   options->cacheChoice = cache;
@@ -150,9 +176,7 @@ int compiler::runVerify(int argc, char **argv) {
   std::filesystem::path engine, rebuild, numerics, lora;
   runtime::VerifyArguments arguments;
   app.addOption("ENGINE", engine, "engine file").required();
-  app.addFlag("--weights", arguments.weights, "compare the digests of all weights too");
-  app.addOption("--require-digest", arguments.requireDigest,
-                "SHA-256 that the file's metadata must have");
+  runtime::addVerifyOptions(app, arguments);
   app.addOption("--rebuild", rebuild,
                 "make the engine again from this model, without any cache, and compare bytes")
       .file(FileUse::Reads);
@@ -186,14 +210,15 @@ int compiler::runVerify(int argc, char **argv) {
     return fail(folder.error().str());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
+  FileDigests digests(nullptr);
   if (!rebuild.empty())
-    if (auto done =
-            checkRebuild(context, engine, *description, {rebuild, lora}, folder->path(), progress);
+    if (auto done = checkRebuild(context, engine, *description, {rebuild, lora, &digests},
+                                 folder->path(), progress);
         !done)
       return fail(done.error().str());
   if (!numerics.empty())
-    if (auto done = checkNumerics(context, engine, *description, {numerics, lora}, folder->path(),
-                                  options.cacheChoice, progress);
+    if (auto done = checkNumerics(context, engine, *description, {numerics, lora, &digests},
+                                  folder->path(), options.cacheChoice, progress);
         !done)
       return fail(done.error().str());
   return 0;

@@ -47,8 +47,7 @@ unsigned WeightStreamer::threads() const { return state->threads; }
 uint64_t WeightStreamer::totalBytes() const { return state->total; }
 const std::vector<StreamedWeight> &WeightStreamer::weights() const { return state->entries; }
 
-/// Bytes of this process that are in memory now.
-static uint64_t residentMemory() {
+uint64_t residentMemory() {
   unsigned long long all = 0, resident = 0;
   if (std::FILE *file = std::fopen("/proc/self/statm", "r")) {
     if (std::fscanf(file, "%llu %llu", &all, &resident) != 2)

@@ -10,6 +10,9 @@
 
 namespace ingot::compiler {
 
+/// Bytes of this process that are in memory now.
+uint64_t residentMemory();
+
 struct StreamOptions {
   /// Bytes that the whole process may have resident, everything included.
   uint64_t memoryCap = uint64_t{2} << 30;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands that only read an engine. Each takes the arguments after its name and returns an
 // exit status: 0 well, 1 an error or a failed check, 2 a wrong command line (diff: 0 equal, 1
-// different, 2 an error of any kind).
+// different, 2 an error of any kind; selftest: 3 nothing failed, but there are no golden tokens).
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -15,6 +15,8 @@
 #include <vector>
 
 namespace ingot::runtime {
+
+class CommandLine;
 
 struct Command {
   const char *name;
@@ -66,9 +68,12 @@ Status planMetadata(std::span<const std::byte> metadata, const PlanArguments &ar
 
 /// How much of a file `verifyEngine` reads, and which file it must be.
 struct VerifyArguments {
-  bool weights = false;      ///< also compare the digests of all weights
+  bool skipsWeights = false; ///< all but the weights' digests, which take reading the whole file
   std::string requireDigest; ///< 64 hexadecimal digits, or empty
 };
+
+/// Adds --skip-weights and --require-digest; parsing fills `arguments`, which must outlive `app`.
+void addVerifyOptions(CommandLine &app, VerifyArguments &arguments);
 
 /// Verifies an engine file and prints one line per thing that was checked. INGOT-E50xx, E7101;
 /// INGOT-E5020 when the file is sound but not the one required.

@@ -18,6 +18,13 @@ public:
   void skip(const char *check, const char *why) {
     std::printf("  %-9s %-10s %s\n", check, "-", why);
   }
+  /// A check that every engine is meant to allow, and this one does not.
+  void miss(const char *check, const std::string &why) {
+    std::printf("  %-9s %-10s %s\n", check, "NONE", printable(why).c_str());
+    complete = false;
+  }
+  /// False after a `miss`.
+  bool isComplete() const { return complete; }
   /// INGOT-E6020, with the first failure, if there is one.
   Status status() const {
     return failure.empty()
@@ -29,6 +36,7 @@ public:
 
 private:
   std::string failure;
+  bool complete = true;
 };
 
 } // namespace ingot::runtime

@@ -40,13 +40,12 @@ class SameBytes(harness.BuildTest):
         self.assertTrue(built == plain, "with an empty cache")
         count = len(self.entries())
         self.assertEqual({path.parent.name for path in self.entries()}, KINDS)
-        # Golden tokens are made with the kernels of the reference target.
-        self.assertEqual(said["misses"], count)
-        self.assertGreater(said["hits"], 0)
+        # Golden tokens are made by the engine's own reference target, which is compiled once.
+        self.assertEqual((said["misses"], said["hits"]), (count, 0))
 
         built, full = self.engine(*use)
         self.assertTrue(built == plain, "with a full cache")
-        self.assertEqual((full["misses"], full["hits"]), (0, count + said["hits"]))
+        self.assertEqual((full["misses"], full["hits"]), (0, count))
 
         # One kernel that is missing passes the bound when it is put back.
         limit = sum(path.stat().st_size for path in self.entries()) - 1

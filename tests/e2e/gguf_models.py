@@ -293,7 +293,7 @@ class GgufModels(harness.BuildTest):
     def test_the_engine_names_every_part_and_can_be_made_again(self):
         last = self.converted(harness.FABLES, parts=3)
         engine = self.built("parts", last)
-        result = self.ingot("verify", engine, "--weights", "--rebuild",
+        result = self.ingot("verify", engine, "--rebuild",
                             last.with_name("tale-00001-of-00003.gguf"))
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertIn("rebuild: identical", result.stdout)

@@ -87,7 +87,7 @@ class ProgramEnds(harness.BuildTest):
                 self.assertEqual(result.returncode, 1, (command, result.stderr))
                 self.assertIn("INGOT-E7102", result.stderr, command)
         # Nothing was printed into it.
-        result = self.ingot("verify", engine, "--weights")
+        result = self.ingot("verify", engine)
         self.assertEqual(result.returncode, 0, result.stdout)
 
 

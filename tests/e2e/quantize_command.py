@@ -197,7 +197,8 @@ class QuantizeCommand(quantizing.QuantizingTest):
         result = self.ingot("verify", alone, "--rebuild", file)
         self.assertEqual(result.returncode, 0, result.stdout)
         result = self.ingot("verify", alone, "--rebuild", DATA / "TinyStories-656K")
-        self.assertIn(f"it was made from {GGUF.name}", result.stdout)
+        self.assertIn(f"INGOT-E3203: the engine was made from another model: its {GGUF.name} is "
+                      "not there", result.stdout)
         result = self.ingot("quantize", GGUF, "-o", self.folder / "x", "--recipe", "q4_k_m",
                             "--length", 513)
         self.assertIn("INGOT-E2113", result.stdout)

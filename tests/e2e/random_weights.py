@@ -44,7 +44,7 @@ class RandomWeights(harness.BuildTest):
         self.assertEqual(self.tokens(engine, "--simulate", "sm_80"),
                          self.tokens(engine, "--target", "reference"))
         result = self.ingot_run("selftest", engine, "--simulate", "sm_80")
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"memory +passed")
 
     def test_experts_agree_whatever_their_layouts(self):
@@ -74,7 +74,7 @@ class RandomWeights(harness.BuildTest):
         (self.model / "model.safetensors").write_text("no weights at all")
         self.assertTrue(first.read_bytes() == self.made("again").read_bytes())
         self.assertFalse(first.read_bytes() == self.made("seed", seed=8).read_bytes())
-        result = self.ingot("verify", first, "--weights", "--rebuild", self.model)
+        result = self.ingot("verify", first, "--rebuild", self.model)
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertRegex(result.stdout, r"random weights +\d+ weights made at load")
         self.assertIn("rebuild: identical", result.stdout)
@@ -84,9 +84,14 @@ class RandomWeights(harness.BuildTest):
         self.assertLess(engine.stat().st_size, 1 << 20)
         for command in ("inspect", "plan", "selftest"):
             result = self.ingot_run(command, engine)
+            if command == "selftest":
+                self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
+                self.assertRegex(result.stdout, "golden +NONE +the engine has no golden tokens: "
+                                                "the weights are random")
+                self.assertIn("\nno golden tokens; all else passed on ", result.stdout)
+                continue
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-            if command != "selftest":
-                self.assertIn("random weights", result.stdout)
+            self.assertIn("random weights", result.stdout)
         text = self.ingot_run("inspect", engine, "--section", "provenance").stdout
         self.assertRegex(text, r"--random-weights +7 +7 ")
         self.assertRegex(text, r"golden tokens .*random")

@@ -4,13 +4,16 @@
 The files come from packages of the Python registry; llama.cpp's figures are of the same files and
 text: the first 60,000 bytes of WikiText-2, windows of 512 tokens, the second half scored."""
 import json
+import pathlib
 import unittest
 
 import harness
 import registry
+from faulty_engines import with_wrong_product
 
 TEXT = harness.ROOT.parent / "shared" / "data" / "wikitext-2-raw" / "wiki.test.raw"
 BYTES = 60_000
+CPU = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
 SHARE = 1.005  # Of llama.cpp's perplexity, at most.
 KEPT = harness.ROOT / "docs" / "results" / "accuracy-real.json"
 NOISE = 0.002  # Of a kept figure: the kernels of another CPU may add up in another order.
@@ -75,6 +78,20 @@ class RealModels(harness.BuildTest):
     def test_smollm2(self):
         model = registry.smollm2(self.folder)
         self.compare(model, 23.1886)
+
+    @unittest.skipIf(" avx2" not in CPU, "this machine has no AVX2")
+    def test_a_wrong_kernel_of_smollm2_is_found(self):
+        model = registry.smollm2(self.folder)
+        engine, wrong = self.folder / "m.ingot", self.folder / "wrong.ingot"
+        self.assert_built(self.ingot("build", model, "-o", engine, "--target", "x86-64-v3",
+                                     "--max-context", "512"), engine)
+        result = self.ingot_run("selftest", engine)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        facts = json.loads(self.ingot_run("inspect", engine, "--json").stdout)
+        with_wrong_product(engine, facts, "down_proj", wrong)
+        result = self.ingot_run("selftest", wrong)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertRegex(result.stdout, r"golden +FAILED")
 
     def test_gemma3(self):
         model = registry.gemma3(self.folder)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equal inputs give equal bytes; the memory cap is kept or refused; one file, many targets."""
+import json
 import pathlib
 import re
 
@@ -33,6 +34,19 @@ class ReproducibleBuilds(harness.BuildTest):
         copy = self.copy_of(harness.FABLES, f"elsewhere/{harness.FABLES.name}")
         self.assertTrue(self.bytes_of("copy", model=copy) == self.bytes_of("original"))
 
+    def test_another_model_is_called_that(self):
+        output = self.fresh("out") / "m.ingot"
+        self.assert_built(self.build(harness.FABLES, output), output)
+        other = self.copy_of(harness.FABLES, "other")
+        config = json.loads((other / "config.json").read_text())
+        config["max_position_embeddings"] //= 2  # The engine's --max-context is impossible there.
+        (other / "config.json").write_text(json.dumps(config))
+        for option in "--rebuild", "--numerics":
+            result = self.ingot("verify", output, option, other)
+            self.assertEqual(result.returncode, 1, result.stdout)
+            self.assertIn("INGOT-E3203: the engine was made from another model: its config.json is "
+                          "another file", result.stdout)
+
 
 class SmallLimits(harness.BuildTest):
     def test_golden_tokens_fit_any_limits(self):
@@ -42,7 +56,8 @@ class SmallLimits(harness.BuildTest):
             self.assert_built(self.build(harness.FABLES, output, *limits), output)
             result = self.ingot_run("selftest", output)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-            self.assertRegex(result.stdout, r"golden +passed +\d+ tokens of 3 cases")
+            self.assertRegex(result.stdout, r"golden +passed +\d+ tokens of 3 cases.*; recorded by "
+                                            r"this target's own kernels\n")
 
 
 class MemoryCap(harness.BuildTest):

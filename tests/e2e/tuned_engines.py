@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels measured alone, and chosen by what was measured: candidates, tune, lockfile, rebuild."""
-import hashlib
 import json
 import re
-import struct
 
 import harness
+from faulty_engines import with_fault
 
 RECIPE = "version: 1\nweights:\n  - {match: 'model.layers.*', format: int4, group: 64}\n" \
          "  - {match: '*', format: bf16}\nactivations: bf16\nkv_cache: bf16\n"
@@ -45,22 +44,10 @@ class TunedEngines(harness.BuildTest):
 
     def damaged(self, engine, kernel):
         """A copy of the engine in which sums of the kernel's PTX are products; whole otherwise."""
-        data = bytearray(engine.read_bytes())
         section = next(section for section in json.loads(self.run_tool("inspect", engine, "--json"))
                        ["sections"] if section["name"].endswith(f"/{kernel}.ptx"))
-        place = slice(section["offset"], section["offset"] + section["bytes"])
-        right = bytes(data[place])
-        wrong = right.replace(b"add.rn.f32", b"mul.rn.f32")
-        self.assertNotEqual(right, wrong)
-        data[place] = wrong
-        first, size = struct.unpack("<QQ", data[16:32])
-        metadata = bytes(data[first:first + size]).replace(hashlib.sha256(right).digest(),
-                                                           hashlib.sha256(wrong).digest())
-        data[first:first + size] = metadata
-        data[32:64] = hashlib.sha256(metadata).digest()
-        copy = self.folder / "damaged.ingot"
-        copy.write_bytes(data)
-        return copy
+        return with_fault(engine, section, lambda ptx: ptx.replace(b"add.rn.f32", b"mul.rn.f32"),
+                          self.folder / "damaged.ingot")
 
     def assert_faults_are_named(self, engine, device):
         """A wrong kernel that serves nobody, and a wrong plain kernel, are found by comparison."""

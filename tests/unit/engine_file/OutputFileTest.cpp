@@ -80,6 +80,20 @@ TEST_F(OutputFileTest, PlacesSectionsAndWritesThemInAnyOrder) {
   EXPECT_THAT(files(), testing::ElementsAre("model.ingot"));
 }
 
+TEST_F(OutputFileTest, KeepsNothingOfSectionsThatAreRemoved) {
+  Expected<OutputFile> file = OutputFile::create(path);
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->append("kept", SectionKind::Weights, bytesOf("kept")));
+  ASSERT_TRUE(file->append("beside", SectionKind::Weights, std::vector(10000, std::byte('x'))));
+  ASSERT_TRUE(file->append("more", SectionKind::Kernels, bytesOf("more")));
+  ASSERT_TRUE(file->preview(header(), bytesOf("first")));
+  file->removeFrom(1);
+  EXPECT_EQ(file->sections().size(), 1u);
+  ASSERT_TRUE(file->finish(header(), bytesOf("metadata")));
+  EXPECT_EQ(contents(), std::string(64, 'h') + std::string(4096 - 64, '\0') + "kept" +
+                            std::string(60, '\0') + "metadata");
+}
+
 TEST_F(OutputFileTest, TakesPartsFromSeveralThreads) {
   Expected<OutputFile> file = OutputFile::create(path);
   ASSERT_TRUE(file);

@@ -62,10 +62,21 @@ TEST(SelfTestTest, AllowsADifferenceWithinTheMargin) {
   EXPECT_EQ(runTool("selftest", {toyFile(toy).path(), "--tolerance", "0.001"}).status, 1);
 }
 
-TEST(SelfTestTest, SaysThatThereAreNoGoldenCasesAndChecksTheRest) {
+TEST(SelfTestTest, DoesNotPassWhereNoTokenWasCompared) {
+  ToyOptions toy = withGolden();
+  toy.goldenTokens[0] ^= 1;
+  toy.goldenMargins[0] = 0;
+  ToolResult result = runTool("selftest", {toyFile(toy).path()});
+  EXPECT_EQ(result.status, 3) << result.errors;
+  EXPECT_THAT(result.output,
+              HasSubstr("golden    NONE       0 tokens of 1 case equal, 1 case left"));
+}
+
+TEST(SelfTestTest, DoesNotPassWithoutGoldenTokensAndChecksTheRest) {
   ToolResult result = runTool("selftest", {toyFile().path(), "--max-sequences", "4"});
-  EXPECT_EQ(result.status, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("no golden cases"));
+  EXPECT_EQ(result.status, 3) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("golden    NONE       the engine has no golden tokens"));
+  EXPECT_THAT(result.output, HasSubstr("\nno golden tokens; all else passed on "));
   EXPECT_THAT(result.output, HasSubstr("memory    passed"));
   EXPECT_THAT(result.output, HasSubstr("batches   passed"));
   EXPECT_THAT(result.output, HasSubstr("reuse     passed"));
@@ -121,7 +132,7 @@ ToolResult testProduct(const std::vector<ToyProductKernel> &kernels) {
 TEST(SelfTestTest, ComparesTheKernelsOfAProduct) {
   ToolResult result =
       testProduct({{"toy_product"}, {"toy_product"}, {"toy_product_rounded", true}});
-  EXPECT_EQ(result.status, 0) << result.output << result.errors;
+  EXPECT_EQ(result.status, 3) << result.output << result.errors;
   EXPECT_THAT(result.output, HasSubstr("products  passed     2 kernels of 1 product equal bit for "
                                        "bit at 1, 10, 16, 17 rows, and within"));
   EXPECT_THAT(runTool("selftest", {toyFile().path()}).output,

@@ -11,14 +11,20 @@ TEST(VerifyTest, SaysWhatItChecked) {
   TemporaryFile file = toyFile();
   ToolResult result = runTool("verify", {file.path()});
   EXPECT_EQ(result.status, 0) << result.errors;
-  for (const char *text : {"1 target, 4 instructions", "2 digests", "1 library checked",
-                           "each of 4 launches", "not compared: 1 digest"})
+  for (const char *text :
+       {"1 target, 4 instructions", "2 digests", "1 library checked", "each of 4 launches",
+        ": verified\n", "weights          1 digest over 256"})
     EXPECT_THAT(result.output, HasSubstr(text));
-  EXPECT_THAT(runTool("verify", {file.path(), "--weights"}).output,
-              HasSubstr("1 digest over 256 bytes"));
 }
 
-TEST(VerifyTest, DamagedWeightsAreFoundOnRequest) {
+TEST(VerifyTest, SaysWhatItDidNotLookAt) {
+  ToolResult result = runTool("verify", {toyFile().path(), "--skip-weights"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr(": verified, but for the weights\n"));
+  EXPECT_THAT(result.output, HasSubstr("weights          not read: 1 digest over 256"));
+}
+
+TEST(VerifyTest, FindsDamagedWeights) {
   std::vector<uint8_t> engine = makeToyEngine();
   TemporaryFile sound(engine);
   nlohmann::json sections = runTool("inspect", {sound.path(), "--json"}).json()["sections"];
@@ -26,8 +32,8 @@ TEST(VerifyTest, DamagedWeightsAreFoundOnRequest) {
     if (section["kind"] == "Weights")
       engine[section["offset"].get<size_t>() + 5] ^= 1;
   TemporaryFile damaged(engine);
-  EXPECT_EQ(runTool("verify", {damaged.path()}).status, 0);
-  ToolResult result = runTool("verify", {damaged.path(), "--weights"});
+  EXPECT_EQ(runTool("verify", {damaged.path(), "--skip-weights"}).status, 0);
+  ToolResult result = runTool("verify", {damaged.path()});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.errors, HasSubstr("INGOT-E5018"));
 }
