@@ -126,6 +126,14 @@ void reportTarget(BuildReport &report, engine::UnitOp unit, const CompiledTarget
   report.targets.push_back(std::move(target));
 }
 
+/// Finishes the engine under another name than the one that it was built for.
+void keepRefused(OutputFile &file, ArrayRef<std::byte> metadata, const BuildOptions &options,
+                 Progress &progress) {
+  file.setPath(options.refused());
+  if (auto kept = finishEngineFile(file, metadata); !kept)
+    progress.warn("the refused engine is not kept: " + kept.error().str());
+}
+
 } // namespace
 
 Expected<std::vector<InputFile>> compiler::digestInputs(const checkpoint::Checkpoint &checkpoint,
@@ -241,18 +249,25 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
     auto path = previewEngineFile(file, *metadata);
     if (!path)
       return path.error();
-    auto records = options.examine(*path, *report.ir);
-    if (!records)
-      return records.error();
-    llvm::append_range(report.description.provenance.options, *records);
+    auto examined = options.examine(*path, *report.ir);
+    if (!examined)
+      return examined.error();
+    llvm::append_range(report.description.provenance.options, examined->records);
     metadata =
         writeEngineMetadata(*report.ir, report.description, file.sections(), assembly->placements);
     if (failed(metadata))
       return diagnostics.error();
+    if (examined->refusal) {
+      keepRefused(file, *metadata, options, progress);
+      return *examined->refusal;
+    }
   }
   report.fileBytes = file.end() + metadata->size();
   if (auto outcome = finishEngineFile(file, *metadata); !outcome)
     return outcome.error();
+  std::error_code ignored;
+  if (options.examine)
+    std::filesystem::remove(options.refused(), ignored);
 
   report.cache = reportCache(options);
   report.unreadTensors = request->unreadTensors;

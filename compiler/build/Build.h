@@ -29,7 +29,8 @@ struct BuildReport {
 };
 
 /// Checks the model, the options and the recipe, runs all stages and writes the file. Nothing is
-/// left under the output's name on failure. `context` collects diagnostics on failure; errors that
+/// left under the output's name on failure; an engine that was refused is left under that of
+/// options.refused(), until one is not. `context` collects diagnostics on failure; errors that
 /// are no diagnostics are returned.
 checkpoint::Expected<BuildReport> buildEngine(mlir::MLIRContext &context,
                                               const BuildOptions &options, Progress &progress);

@@ -15,6 +15,13 @@ namespace ingot::compiler {
 
 class FileDigests;
 
+/// What was found of an engine before it got its name.
+struct Examination {
+  std::vector<OptionRecord> records; ///< to keep in it
+  /// Why it does not get that name, but the one of BuildOptions::refused(); none: it does.
+  std::optional<checkpoint::Error> refusal{};
+};
+
 /// Each field that has a row in buildOptions() is explained there.
 struct BuildOptions {
   std::filesystem::path model, output;
@@ -47,13 +54,15 @@ struct BuildOptions {
   FileDigests *digests = nullptr;       ///< of inputs that are known; null: all are read
   std::string whyNoCache;               ///< for the report
   /// Looks at the whole engine, as a file and as a module, before it gets its name, and may refuse
-  /// it; gives records to keep in it. May be empty.
-  std::function<checkpoint::Expected<std::vector<OptionRecord>>(const std::filesystem::path &,
-                                                                mlir::ModuleOp)>
+  /// it. May be empty.
+  std::function<checkpoint::Expected<Examination>(const std::filesystem::path &, mlir::ModuleOp)>
       examine;
   /// To make an engine again: what it states of itself. Its name, recipe, option records and golden
   /// tokens are taken from here; everything else is made anew.
   std::optional<EngineDescription> replay;
+
+  /// Where an engine is that `examine` refused, so that it can be looked at.
+  std::filesystem::path refused() const { return output.string() + ".refused"; }
 };
 
 /// Where an option's value is.

@@ -238,15 +238,31 @@ void sayQuantizedAgain(ModuleOp module, BuildRequest &request, Progress &progres
                 progress);
 }
 
+/// Tells of rules of a recipe that decide nothing.
+void sayUnusedRules(ModuleOp module, const BuildRequest &request, Progress &progress) {
+  std::vector<std::string> names = matrixNames(module);
+  for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
+    names.push_back(matrixName(tensor.name)); // norms and the like, which may be named too
+  for (const recipe::UnusedRule &unused : request.recipe.unusedRules(names))
+    progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
+                  (unused.shadowed ? " is never reached: earlier rules take its tensors"
+                                   : " matches no tensor"));
+}
+
 /// Imports the model to find the tensors of the checkpoint that it does not read, and what of the
 /// recipe is not as it should be.
-Outcome findUnreadTensors(MLIRContext &context, BuildRequest &request, Progress &progress) {
+Outcome checkImport(MLIRContext &context, BuildRequest &request, const BuildOptions &options,
+                    Progress &progress) {
   DiagnosticCollector diagnostics(context);
-  ImportOptions options{request.limits.maxContext};
-  options.unread = &request.unreadTensors;
-  auto module = importModel(&context, request.checkpoint, options);
+  ImportOptions import{request.limits.maxContext};
+  if (!options.randomWeights)
+    import.unread = &request.unreadTensors;
+  auto module = importModel(&context, request.checkpoint, import);
   if (failed(module))
     return diagnostics.error();
+  // Recipes by name are made for all models.
+  if (!options.recipe.empty() && !recipe::presetCalled(options.recipe.string()))
+    sayUnusedRules(**module, request, progress);
   sayQuantizedAgain(**module, request, progress);
   constexpr size_t shown = 3;
   ArrayRef<std::string> names = request.unreadTensors;
@@ -391,9 +407,8 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   if (auto outcome = settleLimits(request, options); !outcome)
     return outcome.error();
   sayLengthOfRotation(request, progress);
-  if (!options.randomWeights)
-    if (auto outcome = findUnreadTensors(context, request, progress); !outcome)
-      return outcome.error();
+  if (auto outcome = checkImport(context, request, options, progress); !outcome)
+    return outcome.error();
   llvm::append_range(request.options, recordsAsGiven(options));
   if (request.checkpoint.adapter()) {
     request.options.push_back(
@@ -407,15 +422,5 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
     request.options.push_back(ptxRecord(request));
   if (auto outcome = settleTuning(request, options); !outcome)
     return outcome.error();
-  std::vector<std::string> names;
-  for (const checkpoint::Tensor &tensor : request.checkpoint.tensors())
-    names.push_back(matrixName(tensor.name));
-  // Recipes by name are made for all models.
-  bool isOwn = !options.recipe.empty() && !recipe::presetCalled(options.recipe.string());
-  for (const recipe::UnusedRule &unused : request.recipe.unusedRules(names))
-    if (isOwn)
-      progress.warn("recipe rule " + request.recipe.weights[unused.rule].match +
-                    (unused.shadowed ? " is never reached: earlier rules take its tensors"
-                                     : " matches no tensor"));
   return request;
 }

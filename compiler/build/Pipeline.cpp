@@ -112,14 +112,18 @@ bool isMatrix(Operation *op) {
          });
 }
 
+/// The name that the model uses, which a tied weight may not be stored under.
+StringRef modelName(Operation *op) {
+  return op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
+}
+
 /// Calls `visit` with each matrix that the recipe gives another format than it is stored in.
 void visitFormats(ModuleOp module, const recipe::Recipe &recipe,
                   llvm::function_ref<void(Operation *, StringRef name, Attribute)> visit) {
   module.walk([&](Operation *op) {
     if (!isMatrix(op))
       return;
-    // The location bears the name that the model uses, which a tied weight may not be stored under.
-    auto name = op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
+    const StringRef name = modelName(op);
     Attribute format = formatAttribute(module.getContext(), recipe.formatFor(name));
     // What is stored in this format already keeps its scales.
     if (auto decoded = dyn_cast<llm::DequantizeOp>(op); decoded && decoded.getEncoding() == format)
@@ -181,6 +185,15 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
 }
 
 } // namespace
+
+std::vector<std::string> compiler::matrixNames(ModuleOp module) {
+  std::vector<std::string> names;
+  module.walk([&](Operation *op) {
+    if (isMatrix(op))
+      names.push_back(modelName(op).str());
+  });
+  return names;
+}
 
 std::vector<std::string> compiler::quantizedAgain(ModuleOp module, const recipe::Recipe &recipe) {
   std::vector<std::string> names;

@@ -42,6 +42,10 @@ std::vector<std::string> stageNames();
 /// Loads Ingot's dialects into `context` and injects the targets' kernel providers.
 void prepareContext(mlir::MLIRContext &context);
 
+/// The matrices of an imported model to which recipes give formats, by the names that the model
+/// uses: both of a tied one, those of experts whatever stack they are stored in.
+std::vector<std::string> matrixNames(mlir::ModuleOp module);
+
 /// The matrices of an imported model, by name, that are stored quantized and that the recipe
 /// quantizes again.
 std::vector<std::string> quantizedAgain(mlir::ModuleOp module, const recipe::Recipe &recipe);

@@ -73,6 +73,9 @@ public:
   /// the metadata.
   uint64_t end() const;
 
+  /// Where the file shall end up instead, in the same folder.
+  void setPath(std::filesystem::path path) { finalPath = std::move(path); }
+
   /// Writes `metadata` at `end()`, then `header` at 0, syncs, and gives the file its name. No other
   /// method may be called after it. Errors: INGOT-E7011, E7012, E7013 (cannot be given its name).
   checkpoint::Outcome finish(std::span<const std::byte, headerBytes> header,

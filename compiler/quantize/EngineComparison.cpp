@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 using namespace ingot;
 using namespace ingot::quantize;
@@ -46,6 +47,7 @@ public:
       const auto next = static_cast<size_t>(tokens[i + 1]);
       loss -= own[next];
       baseLoss -= other[next];
+      ++occurrences[tokens[i + 1]];
       same += std::max_element(own.begin(), own.end()) - own.begin() ==
               std::max_element(other.begin(), other.end()) - other.begin();
     }
@@ -67,12 +69,17 @@ public:
     difference.divergenceP99 = values[static_cast<size_t>(std::ceil(0.99 * count)) - 1];
     difference.perplexity = std::exp(loss / count);
     difference.basePerplexity = std::exp(baseLoss / count);
+    double unigramLoss = 0;
+    for (const auto &[token, times] : occurrences)
+      unigramLoss -= double(times) * std::log(double(times) / count);
+    difference.unigramPerplexity = std::exp(unigramLoss / count);
     difference.sameTop = double(same) / count;
     return difference;
   }
 
 private:
   std::vector<double> own, other, values;
+  std::map<int32_t, size_t> occurrences; ///< of predicted tokens
   double loss = 0, baseLoss = 0;
   size_t same = 0;
 };

@@ -24,7 +24,13 @@ struct PredictionDifference {
   double divergence = 0, divergenceError = 0; ///< mean Kullback-Leibler divergence in nats
   double divergenceP99 = 0;
   double perplexity = 0, basePerplexity = 0;
+  /// Of who knows nothing but how often each of the predicted tokens is among them.
+  double unigramPerplexity = 0;
   double sameTop = 0; ///< part of positions with the same likeliest token
+
+  /// Whether the checkpoint predicts the text no better than that, so that its perplexity is
+  /// chance.
+  bool isUnread() const { return !(basePerplexity < unigramPerplexity); }
 };
 
 struct EngineDifference {

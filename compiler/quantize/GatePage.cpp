@@ -215,6 +215,11 @@ std::string storedOf(const GateReport &report) {
                  plot.html(), table("stored", {"part", "bits", "bytes", "formats"}, rows));
 }
 
+std::string doubtOf(const GateReport &report) {
+  const std::string doubt = report.doubt();
+  return doubt.empty() ? doubt : "<p id=\"doubt\">" + escapeHtml(doubt) + ".</p>";
+}
+
 } // namespace
 
 std::string quantize::gatePage(const GateReport &report) {
@@ -227,9 +232,10 @@ std::string quantize::gatePage(const GateReport &report) {
       escapeHtml(report.original), ", which is run in f32</p><p class=\"verdict ",
       exceeded.empty() ? "good\">&#10003; All limits are kept."
                        : "bad\">&#10007; Refused: limits are exceeded.",
-      "</p>", limitsOf(report), figuresOf(report.difference.prediction), errorsOf(report),
-      weightsOf(report), inputsOf(report), storedOf(report), "<p class=\"second\">", "Measured on ",
-      escapeHtml(describeText(report.difference.text)), ".</p></body></html>\n");
+      "</p>", limitsOf(report), doubtOf(report), figuresOf(report.difference.prediction),
+      errorsOf(report), weightsOf(report), inputsOf(report), storedOf(report),
+      "<p class=\"second\">", "Measured on ", escapeHtml(describeText(report.difference.text)),
+      ".</p></body></html>\n");
 }
 
 checkpoint::Outcome quantize::checkGateReport(const std::filesystem::path &path) {

@@ -23,6 +23,16 @@ const PartDifference &GateReport::worst() const {
   });
 }
 
+std::string GateReport::doubt() const {
+  const PredictionDifference &p = difference.prediction;
+  if (!p.isUnread())
+    return {};
+  return llvm::formatv("the checkpoint cannot read this text: its perplexity is {0:f1}, that of "
+                       "the tokens' frequencies alone {1:f1}; a bound of perplexity means nothing "
+                       "here, choose a text like those the model is for by --gate-text",
+                       p.basePerplexity, p.unigramPerplexity);
+}
+
 std::string GateReport::summary() const {
   const PredictionDifference &p = difference.prediction;
   std::string text = llvm::formatv(
@@ -30,6 +40,8 @@ std::string GateReport::summary() const {
       "checkpoint {4:f3}; same likeliest token {5:f2} %\n",
       p.divergence, p.divergenceError, p.divergenceP99, p.perplexity, p.basePerplexity,
       100 * p.sameTop);
+  if (const std::string why = doubt(); !why.empty())
+    text += why + "\n";
   std::vector<PartDifference> worst = difference.parts;
   llvm::sort(worst, [](const PartDifference &a, const PartDifference &b) {
     return a.relativeRms > b.relativeRms;
@@ -46,7 +58,8 @@ std::vector<compiler::OptionRecord> GateReport::records() const {
   for (const LimitResult &limit : limits)
     records.push_back(
         {"--gate", limit.limit, llvm::formatv("{0:f5}", limit.value),
-         llvm::formatv("of {0} tokens, against {1}", difference.prediction.tokens, original)});
+         llvm::formatv("{0}of {1} tokens, against {2}",
+                       limit.isKept ? "" : "exceeded: ", difference.prediction.tokens, original)});
   return records;
 }
 
@@ -79,6 +92,7 @@ json GateReport::json() const {
                {"kl_p99", p.divergenceP99},
                {"perplexity", p.perplexity},
                {"original_perplexity", p.basePerplexity},
+               {"unigram_perplexity", p.unigramPerplexity},
                {"same_top1", p.sameTop},
                {"worst_part", worst().part},
                {"text", difference.text},

@@ -33,6 +33,8 @@ struct GateReport {
   std::string exceeded() const;
   /// The part that differs most by itself.
   const PartDifference &worst() const;
+  /// Why bounds of perplexity say nothing here; empty where they do.
+  std::string doubt() const;
   std::string summary() const;                         ///< lines for people
   std::vector<compiler::OptionRecord> records() const; ///< of all limits, for the engine
   nlohmann::ordered_json json() const;

@@ -53,6 +53,7 @@ static checkpoint::Outcome checkFilesOf(const BuildOptions &options, runtime::Co
   if (!options.gate.empty()) {
     addTexts(files, "--gate-text", {&options.gateText, options.gateText.empty() ? 0u : 1u});
     files.add(runtime::FileUse::WorksIn, "the gate's folder for work", gateFolder(options));
+    files.add(runtime::FileUse::Writes, "an engine that the gate refuses", options.refused());
     if (!options.gateModel.empty())
       if (auto added = addModel(files, "--gate-model", options.gateModel); !added)
         return added;
@@ -74,6 +75,12 @@ static checkpoint::Outcome checkGate(mlir::MLIRContext &context, const BuildOpti
   return quantize::checkGate(gate, *request);
 }
 
+/// What shows where an engine that the gate refuses differs.
+static std::string bisectCommand(const BuildOptions &options, const quantize::GateOptions &gate) {
+  std::string command = "ingot bisect " + options.refused().string() + " " + gate.original.string();
+  return gate.text.files.empty() ? command : command + " --text " + options.gateText.string();
+}
+
 /// Lets the build measure its engine and refuse it. `exceeded`: the limits that it does not keep;
 /// must live as long as `options`, as all arguments must.
 static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &options,
@@ -92,9 +99,10 @@ static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &opt
   gate.cache = options.cache;
   if (auto checked = checkGate(context, options, gate); !checked)
     return checked;
-  options.examine = [&context, &progress, &exceeded, gate, reports = options.gateReports](
+  options.examine = [&context, &progress, &exceeded, gate, reports = options.gateReports,
+                     bisect = bisectCommand(options, gate)](
                         const std::filesystem::path &engine,
-                        mlir::ModuleOp module) -> checkpoint::Expected<std::vector<OptionRecord>> {
+                        mlir::ModuleOp module) -> checkpoint::Expected<Examination> {
     auto report = quantize::measureGate(context, module, engine, gate, progress);
     if (!report)
       return report.error();
@@ -102,12 +110,14 @@ static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &opt
     for (const std::string &path : reports)
       if (auto written = quantize::writeGateReport(*report, path); !written)
         return written.error();
+    Examination examined{report->records()};
     exceeded = report->exceeded();
     if (!exceeded.empty())
-      return checkpoint::Error{"INGOT-E2119", "the engine exceeds its accuracy budget: " + exceeded,
-                               gate.limits,
-                               "choose a recipe with more bits or calibration, or a wider budget"};
-    return report->records();
+      examined.refusal = checkpoint::Error{
+          "INGOT-E2119", "the engine exceeds its accuracy budget: " + exceeded, gate.limits,
+          "choose a recipe with more bits or calibration, or a wider budget; `" + bisect +
+              "` shows every part"};
+    return examined;
   };
   return {};
 }

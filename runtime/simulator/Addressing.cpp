@@ -91,20 +91,44 @@ bool resolveShared(Warp &warp, const Access &access, const uint64_t (&addresses)
   return true;
 }
 
-bool resolveGlobal(Warp &warp, const Access &access, const uint64_t (&addresses)[warpSize],
-                   LanePointers &pointers) {
-  uint64_t low = ~uint64_t(0), high = 0, bits = 0;
+/// The usual access to shared memory, in 32 bits: false where it is another, or a wrong one.
+bool resolveSharedAtOnce(Warp &warp, Slot base, uint32_t shift, const Access &access,
+                         LanePointers &pointers) {
+  const auto *a = warp.lanes<uint32_t>(base);
+  uint8_t *memory = warp.block->shared - sharedBase;
+  uint32_t bits = 0, worst = 0;
   INGOT_LANES
   for (uint32_t i = 0; i < warpSize; ++i) {
-    low = addresses[i] < low ? addresses[i] : low;
-    high = addresses[i] > high ? addresses[i] : high;
+    const uint32_t address = a[i] + shift, offset = address - sharedBase;
+    bits |= address;
+    worst = offset > worst ? offset : worst;
+    pointers[i] = memory + address;
+  }
+  const uint32_t alignment = access.alignment ? access.alignment : access.bytes;
+  const uint32_t size = warp.block->sharedBytes;
+  return size >= access.bytes && worst <= size - access.bytes && (bits & (alignment - 1)) == 0;
+}
+
+bool resolveGlobal(Warp &warp, const Access &access, const uint64_t (&addresses)[warpSize],
+                   LanePointers &pointers) {
+  // Signed, which processors compare in one step; no object lies where that makes a difference.
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  uint64_t bits = 0;
+  INGOT_LANES
+  for (uint32_t i = 0; i < warpSize; ++i) {
+    const auto address = int64_t(addresses[i]);
+    low = address < low ? address : low;
+    high = address > high ? address : high;
     bits |= addresses[i];
     pointers[i] = reinterpret_cast<uint8_t *>(addresses[i]);
   }
   uint32_t alignment = access.alignment ? access.alignment : access.bytes;
   bool inside = false;
-  for (const AddressRange &range : warp.rangeCache)
-    inside |= low >= range.begin && high < range.end && high + access.bytes <= range.end;
+  for (size_t i = 0; i < warp.rangeCache.size() && !inside; ++i) {
+    const AddressRange &range = warp.rangeCache[i];
+    inside = low >= int64_t(range.begin) && high < int64_t(range.end) &&
+             high + int64_t(access.bytes) <= int64_t(range.end);
+  }
   if (!inside || (bits & (alignment - 1))) {
     for (uint32_t i = 0; i < warpSize; ++i) {
       if (!(warp.mask >> i & 1))
@@ -244,6 +268,9 @@ void checkShared(Warp &warp, const Access &access, const uint64_t (&offsets)[war
 }
 
 bool resolve(Warp &warp, Slot base, int64_t offset, const Access &access, LanePointers &pointers) {
+  if (access.space == Space::Shared && !access.wide && warp.mask == fullMask && !warp.fullChecks &&
+      resolveSharedAtOnce(warp, base, uint32_t(offset), access, pointers))
+    return true;
   uint64_t addresses[warpSize];
   gather(warp, base, offset, access.wide, addresses);
   switch (access.space) {

@@ -186,6 +186,15 @@ void executeConvertPair(Warp &warp, const Op &op) {
 template <class To> struct CastTo {
   template <class T> To operator()(T a) const { return To(a); }
 };
+/// The NaN that encodeFloat gives.
+template <class To> To noNumber() {
+  using Bits = std::conditional_t<sizeof(To) == 8, uint64_t, uint32_t>;
+  return std::bit_cast<To>(Bits(~Bits(0) >> 1));
+}
+/// Between f32 and f64, to nearest.
+template <class To> struct Resize {
+  template <class T> To operator()(T a) const { return a != a ? noNumber<To>() : To(a); }
+};
 struct FloatToHalf {
   uint16_t operator()(float a) const { return floatToHalf(a); }
 };
@@ -228,6 +237,32 @@ template <Round Mode> struct FloatToInt {
            : whole >= 2147483648.f ? INT32_MAX
            : whole < -2147483648.f ? INT32_MIN
                                    : int32_t(whole);
+  }
+};
+template <Round Mode> struct DoubleToLong {
+  int64_t operator()(double a) const {
+    const double whole = Mode == Round::Zero   ? std::trunc(a)
+                         : Mode == Round::Down ? std::floor(a)
+                         : Mode == Round::Up   ? std::ceil(a)
+                                               : std::nearbyint(a);
+    return whole != whole    ? INT64_MIN
+           : whole >= 0x1p63 ? INT64_MAX
+           : whole < -0x1p63 ? INT64_MIN
+                             : int64_t(whole);
+  }
+};
+/// Two numbers to nearest as e4m3, the largest one for what lies beyond.
+struct FloatsToE4m3 {
+  uint32_t operator()(float high, float low) const { return one(high) << 8 | one(low); }
+  static uint32_t one(float value) {
+    const uint32_t bits = std::bit_cast<uint32_t>(value), size = bits & 0x7fffffffu;
+    const float magnitude = std::bit_cast<float>(size);
+    // Three bits of the fraction stay; the bias goes from 127 to 7. Below 2^-6 steps are of 2^-9.
+    const uint32_t normal = ((size + 0x7ffffu + (size >> 20 & 1)) >> 20) - (120u << 3);
+    const uint32_t small =
+        uint32_t(int32_t(std::nearbyint((magnitude < 0x1p-6f ? magnitude : 0.0f) * 0x1p9f)));
+    const uint32_t code = magnitude < 0x1p-6f ? small : normal < 0x7e ? normal : 0x7e;
+    return magnitude != magnitude ? 0x7fu : (bits >> 24 & 0x80) | code;
   }
 };
 template <Round Mode> struct RoundFloat {
@@ -289,6 +324,35 @@ OpFunction fastFloatToInt(Round mode) {
   }
 }
 
+OpFunction fastDoubleToLong(Round mode) {
+  switch (mode) {
+  case Round::Nearest:
+    return map1<DoubleToLong<Round::Nearest>, int64_t, double>;
+  case Round::Zero:
+    return map1<DoubleToLong<Round::Zero>, int64_t, double>;
+  case Round::Down:
+    return map1<DoubleToLong<Round::Down>, int64_t, double>;
+  default:
+    return map1<DoubleToLong<Round::Up>, int64_t, double>;
+  }
+}
+
+/// To f64, to nearest.
+OpFunction fastToDouble(Type from) {
+  switch (from) {
+  case Type::F32:
+    return map1<Resize<double>, double, float>;
+  case Type::S32:
+    return map1<CastTo<double>, double, int32_t>;
+  case Type::U32:
+    return map1<CastTo<double>, double, uint32_t>;
+  case Type::S64:
+    return map1<CastTo<double>, double, int64_t>;
+  default:
+    return nullptr;
+  }
+}
+
 OpFunction fastRoundFloat(Round mode) {
   switch (mode) {
   case Round::Nearest:
@@ -314,10 +378,24 @@ OpFunction fastPath(const Request &r, bool exactTarget) {
     return fastFloatToInt(r.mode);
   if (r.to == Type::F32 && r.from == Type::F32)
     return r.integerRounding ? fastRoundFloat(r.mode) : nullptr;
-  if (r.mode != Round::Nearest || r.integerRounding)
+  if (r.to == Type::S64 && r.from == Type::F64)
+    return fastDoubleToLong(r.mode);
+  if (r.mode != Round::Nearest || r.integerRounding || r.wideSource != (bitsOf(r.from) == 64))
     return nullptr;
+  if (r.to == Type::F64)
+    return fastToDouble(r.from);
   if (r.to == Type::F32) {
     switch (r.from) {
+    case Type::F64:
+      return map1<Resize<float>, float, double>;
+    case Type::S8:
+      return map1<CastTo<float>, float, int8_t>;
+    case Type::U8:
+      return map1<CastTo<float>, float, uint8_t>;
+    case Type::S16:
+      return map1<CastTo<float>, float, int16_t>;
+    case Type::U16:
+      return map1<CastTo<float>, float, uint16_t>;
     case Type::S32:
       return map1<CastTo<float>, float, int32_t>;
     case Type::U32:
@@ -363,6 +441,8 @@ void decodePair(Decoder &d, const Request &r) {
       d.op.run = map2<FloatsToHalves, uint32_t, float, float>;
     if (plain && r.to == Type::Bf16x2)
       d.op.run = map2<FloatsToBfloats, uint32_t, float, float>;
+    if (r.to == Type::E4m3x2 && r.satfinite && !r.relu && r.mode == Round::Nearest)
+      d.op.run = map2<FloatsToE4m3, uint32_t, float, float>;
   } else {
     d.expectOperands(2, 2);
     d.source(1, d.operand(1), r.from);

@@ -5,6 +5,7 @@
 #include "runtime/simulator/RaceDetector.h"
 
 #include <cstring>
+#include <immintrin.h>
 
 namespace ingot::simulator {
 
@@ -33,6 +34,51 @@ template <uint32_t Bytes> uint64_t readElement(const uint8_t *from, bool extend)
   return value;
 }
 
+/// Words of all lanes: the elements of each lane stand together, lane after lane in a register.
+template <uint32_t Count>
+void loadWords(const LanePointers &pointers, uint32_t *const (&d)[Count]) {
+  for (uint32_t i = 0; i < warpSize; ++i) {
+    uint32_t row[Count];
+    std::memcpy(row, pointers[i], sizeof row);
+    for (uint32_t k = 0; k < Count; ++k)
+      d[k][i] = row[k];
+  }
+}
+
+template <> void loadWords<1>(const LanePointers &pointers, uint32_t *const (&d)[1]) {
+  uintptr_t apart = 0;
+  const auto first = reinterpret_cast<uintptr_t>(pointers[0]);
+  INGOT_LANES
+  for (uint32_t i = 0; i < warpSize; ++i)
+    apart |= reinterpret_cast<uintptr_t>(pointers[i]) ^ (first + 4 * i);
+  if (apart == 0) {
+    std::memcpy(d[0], pointers[0], warpSize * sizeof(uint32_t));
+    return;
+  }
+  for (uint32_t i = 0; i < warpSize; ++i)
+    std::memcpy(d[0] + i, pointers[i], sizeof(uint32_t));
+}
+
+template <> void loadWords<4>(const LanePointers &pointers, uint32_t *const (&d)[4]) {
+  auto row = [&](uint32_t lane) {
+    return _mm_loadu_ps(reinterpret_cast<const float *>(pointers[lane]));
+  };
+  for (uint32_t i = 0; i < warpSize; i += 8) {
+    __m256 r[4];
+    for (uint32_t k = 0; k < 4; ++k)
+      r[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(row(i + k)), row(i + 4 + k), 1);
+    const __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
+    const __m256 c = _mm256_unpacklo_ps(r[2], r[3]), e = _mm256_unpackhi_ps(r[2], r[3]);
+    auto store = [&](uint32_t k, __m256 value) {
+      _mm256_storeu_ps(reinterpret_cast<float *>(d[k] + i), value);
+    };
+    store(0, _mm256_shuffle_ps(a, c, 0x44));
+    store(1, _mm256_shuffle_ps(a, c, 0xee));
+    store(2, _mm256_shuffle_ps(b, e, 0x44));
+    store(3, _mm256_shuffle_ps(b, e, 0xee));
+  }
+}
+
 template <uint32_t Bytes, uint32_t Count> void executeLoad(Warp &warp, const Op &op) {
   LanePointers pointers;
   if (!resolve(warp, op.slot[1], op.immediate, accessOf(op, AccessKind::Read), pointers))
@@ -53,12 +99,7 @@ template <uint32_t Bytes, uint32_t Count> void executeLoad(Warp &warp, const Op 
     uint32_t *d[Count];
     for (uint32_t k = 0; k < Count; ++k)
       d[k] = warp.lanes<uint32_t>(targets[k]);
-    for (uint32_t i = 0; i < warpSize; ++i) {
-      uint32_t row[Count];
-      std::memcpy(row, pointers[i], sizeof row);
-      for (uint32_t k = 0; k < Count; ++k)
-        d[k][i] = row[k];
-    }
+    loadWords<Count>(pointers, d);
     return;
   }
   for (uint32_t k = 0; k < Count; ++k) {

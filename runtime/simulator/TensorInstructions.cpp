@@ -33,52 +33,12 @@ void gatherOperands(Warp &warp, const Slot *a, const Slot *b, uint32_t bytes, Fr
     }
 }
 
-/// Registers of C as 16 x 8, and back: a row has the two registers' lanes alternating.
-void readTile(Warp &warp, const Slot *c, uint32_t *tile) {
-  for (uint32_t half = 0; half < 2; ++half) {
-    const float *even = warp.lanes<float>(c[2 * half]), *odd = warp.lanes<float>(c[2 * half + 1]);
-    float *to = reinterpret_cast<float *>(tile) + 64 * half;
-    for (uint32_t lane = 0; lane < warpSize; lane += 8) {
-      __m256 x = _mm256_loadu_ps(even + lane), y = _mm256_loadu_ps(odd + lane);
-      __m256 low = _mm256_unpacklo_ps(x, y), high = _mm256_unpackhi_ps(x, y);
-      _mm256_storeu_ps(to + 2 * lane, _mm256_permute2f128_ps(low, high, 0x20));
-      _mm256_storeu_ps(to + 2 * lane + 8, _mm256_permute2f128_ps(low, high, 0x31));
-    }
-  }
-}
-
-void writeTile(Warp &warp, const Slot *d, const uint32_t *tile) {
-  for (uint32_t half = 0; half < 2; ++half) {
-    float *even = warp.lanes<float>(d[2 * half]), *odd = warp.lanes<float>(d[2 * half + 1]);
-    const float *from = reinterpret_cast<const float *>(tile) + 64 * half;
-    for (uint32_t lane = 0; lane < warpSize; lane += 8) {
-      __m256 x = _mm256_loadu_ps(from + 2 * lane), y = _mm256_loadu_ps(from + 2 * lane + 8);
-      __m256 low = _mm256_permute2f128_ps(x, y, 0x20), high = _mm256_permute2f128_ps(x, y, 0x31);
-      _mm256_storeu_ps(even + lane, _mm256_shuffle_ps(low, high, 0x88));
-      _mm256_storeu_ps(odd + lane, _mm256_shuffle_ps(low, high, 0xdd));
-    }
-  }
-}
-
-/// 8 x 8 floats, rows to columns.
-void transpose8(const float *from, size_t stride, float *to) {
-  __m256 r[8], t[8];
-  for (int i = 0; i < 8; ++i)
-    r[i] = _mm256_loadu_ps(from + size_t(i) * stride);
-  for (int i = 0; i < 4; ++i) {
-    t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-    t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-  }
-  for (int i = 0; i < 2; ++i) {
-    r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
-    r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
-    r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
-    r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
-  }
-  for (int i = 0; i < 4; ++i) {
-    _mm256_storeu_ps(to + 8 * i, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-    _mm256_storeu_ps(to + 8 * (i + 4), _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
-  }
+/// Lanes of the registers of sums, from the first of `slots` on; of f16 there are two.
+Sums sumsAt(Warp &warp, const Slot *slots, uint32_t registers = 4) {
+  Sums sums;
+  for (uint32_t k = 0; k < registers; ++k)
+    sums.words[k] = warp.lanes<uint32_t>(slots[k]);
+  return sums;
 }
 
 bool ready(Warp &warp) {
@@ -105,7 +65,7 @@ void widenSixteen(Warp &warp, const Slot *a, const Slot *b, uint32_t depth, floa
       _mm256_storeu_ps(wideA + r * depth + 8 * half, H::widen(_mm_loadu_si128(low + r)));
       _mm256_storeu_ps(wideA + (r + 8) * depth + 8 * half, H::widen(_mm_loadu_si128(high + r)));
     }
-    transpose8(rows, 8, wideB + 64 * half);
+    transposeRows(rows, 8, wideB + 64 * half);
   }
 }
 
@@ -121,11 +81,7 @@ void multiply(Warp &warp, const Op &op, const Slot *a, const Slot *b, uint32_t d
     gatherOperands(warp, a, b, depth * elementBytes(left), f);
     widen(left, f.a, 16 * depth, wideA);
     widen(right, f.b, 8 * depth, columns);
-    for (uint32_t k = 0; k < depth && depth < 8; ++k)
-      for (uint32_t n = 0; n < 8; ++n)
-        wideB[k * 8 + n] = columns[n * depth + k];
-    for (uint32_t k = 0; k < depth && depth >= 8; k += 8)
-      transpose8(columns + k, depth, wideB + 8 * k);
+    transposeRows(columns, depth, wideB);
   }
   if (warp.launch->modes.exactTensorCores)
     multiplyTileExact(wideA, wideB, tile, 16, depth,
@@ -143,9 +99,9 @@ void executeFloat(Warp &warp, const Op &op) {
   uint32_t halves = depth * elementBytes(Element(op.small[0])) / 16;
   const Slot *a = d + 4, *b = a + 2 * halves, *c = b + halves;
   alignas(64) float tile[16 * 8];
-  readTile(warp, c, reinterpret_cast<uint32_t *>(tile));
+  sumsAt(warp, c).read(tile);
   multiply(warp, op, a, b, depth, tile);
-  writeTile(warp, d, reinterpret_cast<uint32_t *>(tile));
+  sumsAt(warp, d).write(tile);
   ++warp.tensorInstructions;
 }
 
@@ -158,14 +114,9 @@ void executeHalf(Warp &warp, const Op &op) {
   uint32_t halves = depth * elementBytes(Element(op.small[0])) / 16;
   const Slot *a = d + 2, *b = a + 2 * halves, *c = b + halves;
   alignas(64) float tile[16 * 8];
-  for (uint32_t k = 0; k < 2; ++k)
-    widen(Element::F16, warp.lanes<uint8_t>(c[k]), 64, tile + 64 * k);
+  sumsAt(warp, c, 2).readHalf(tile);
   multiply(warp, op, a, b, depth, tile);
-  for (uint32_t k = 0; k < 2; ++k) {
-    auto *to = warp.lanes<uint16_t>(d[k]);
-    for (uint32_t i = 0; i < 64; ++i)
-      to[i] = floatToHalf(tile[64 * k + i]);
-  }
+  sumsAt(warp, d, 2).writeHalf(tile);
   ++warp.tensorInstructions;
 }
 
@@ -177,24 +128,12 @@ void executeInteger(Warp &warp, const Op &op) {
   const Slot *a = d + 4, *b = a + 2 * halves, *c = b + halves;
   Fragments f;
   gatherOperands(warp, a, b, depth, f);
-  alignas(64) int32_t tile[16 * 8];
-  readTile(warp, c, reinterpret_cast<uint32_t *>(tile));
-  int16_t wideA[16 * 32], wideB[8 * 32];
-  for (uint32_t i = 0; i < 16 * depth; ++i)
-    wideA[i] = Element(op.small[0]) == Element::S8 ? int16_t(int8_t(f.a[i])) : int16_t(f.a[i]);
-  for (uint32_t i = 0; i < 8 * depth; ++i)
-    wideB[i] = Element(op.small[1]) == Element::S8 ? int16_t(int8_t(f.b[i])) : int16_t(f.b[i]);
-  for (uint32_t row = 0; row < 16; ++row)
-    for (uint32_t column = 0; column < 8; ++column) {
-      int32_t sum = 0;
-      for (uint32_t k = 0; k < depth; ++k)
-        sum += int32_t(wideA[row * depth + k]) * wideB[column * depth + k];
-      int64_t total = int64_t(tile[row * 8 + column]) + sum;
-      if (op.flags) // satfinite
-        total = std::min<int64_t>(std::max<int64_t>(total, INT32_MIN), INT32_MAX);
-      tile[row * 8 + column] = int32_t(uint64_t(total));
-    }
-  writeTile(warp, d, reinterpret_cast<uint32_t *>(tile));
+  alignas(64) float wideA[16 * 32], columns[8 * 32], wideB[32 * 8], tile[16 * 8] = {};
+  widen(Element(op.small[0]), f.a, 16 * depth, wideA);
+  widen(Element(op.small[1]), f.b, 8 * depth, columns);
+  transposeRows(columns, depth, wideB);
+  multiplyTile(wideA, wideB, tile, 16, depth);
+  sumsAt(warp, d).writeSum(sumsAt(warp, c), tile, /*saturates=*/op.flags);
   ++warp.tensorInstructions;
 }
 

@@ -4,7 +4,6 @@
 #include "runtime/simulator/Rounding.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <immintrin.h>
@@ -12,14 +11,6 @@
 namespace ingot::simulator {
 
 namespace {
-
-/// Values of all codes of an eight-bit format.
-std::array<float, 256> tableOf(const Format &format) {
-  std::array<float, 256> table;
-  for (uint32_t code = 0; code < 256; ++code)
-    table[code] = float(decodeFloat(code, format));
-  return table;
-}
 
 /// One dot product as the hardware sums it.
 float exactStep(const float *a, const float *b, uint32_t stride, uint32_t count, float addend,
@@ -60,14 +51,118 @@ float exactStep(const float *a, const float *b, uint32_t stride, uint32_t count,
   return std::bit_cast<float>(bits);
 }
 
+/// 8 x 8 numbers, rows to columns.
+void transpose8(const float *from, size_t stride, float *to) {
+  __m256 r[8], t[8];
+  for (int i = 0; i < 8; ++i)
+    r[i] = _mm256_loadu_ps(from + size_t(i) * stride);
+  for (int i = 0; i < 4; ++i) {
+    t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+    t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
+    r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
+    r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
+    r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; ++i) {
+    _mm256_storeu_ps(to + 8 * i, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+    _mm256_storeu_ps(to + 8 * (i + 4), _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+  }
+}
+
+const __m128i *wordsOf(const void *from) { return static_cast<const __m128i *>(from); }
+
+/// Eight codes of e4m3: with its exponent in that of f16 a number is too small by 2^8.
+__m256 widenE4m3(const uint8_t *from) {
+  const __m128i codes = _mm_cvtepu8_epi16(_mm_loadl_epi64(wordsOf(from)));
+  const __m128i size = _mm_and_si128(codes, _mm_set1_epi16(0x7f));
+  const __m128i sign = _mm_slli_epi16(_mm_and_si128(codes, _mm_set1_epi16(0x80)), 8);
+  const __m256 values = _mm256_mul_ps(_mm256_cvtph_ps(_mm_or_si128(_mm_slli_epi16(size, 7), sign)),
+                                      _mm256_set1_ps(0x1p8f));
+  const __m256i none = _mm256_cvtepi16_epi32(_mm_cmpeq_epi16(size, _mm_set1_epi16(0x7f)));
+  return _mm256_blendv_ps(values, _mm256_set1_ps(NAN), _mm256_castsi256_ps(none));
+}
+
+/// Eight codes of e5m2, which are the upper bytes of f16.
+__m256 widenE5m2(const uint8_t *from) {
+  const __m256 values =
+      _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(_mm_loadl_epi64(wordsOf(from))), 8));
+  return _mm256_blendv_ps(values, _mm256_set1_ps(NAN), _mm256_cmp_ps(values, values, _CMP_UNORD_Q));
+}
+
 } // namespace
+
+void transposeRows(const float *from, uint32_t depth, float *to) {
+  if (depth >= 8) {
+    for (uint32_t k = 0; k < depth; k += 8)
+      transpose8(from + k, depth, to + 8 * k);
+    return;
+  }
+  for (uint32_t k = 0; k < depth; ++k)
+    for (uint32_t row = 0; row < 8; ++row)
+      to[k * 8 + row] = from[row * depth + k];
+}
+
+void Sums::read(float *tile) const {
+  for (uint32_t half = 0; half < 2; ++half) {
+    const float *even = reinterpret_cast<const float *>(words[2 * half]),
+                *odd = reinterpret_cast<const float *>(words[2 * half + 1]);
+    float *to = tile + 64 * half;
+    for (uint32_t lane = 0; lane < 32; lane += 8) {
+      __m256 x = _mm256_loadu_ps(even + lane), y = _mm256_loadu_ps(odd + lane);
+      __m256 low = _mm256_unpacklo_ps(x, y), high = _mm256_unpackhi_ps(x, y);
+      _mm256_storeu_ps(to + 2 * lane, _mm256_permute2f128_ps(low, high, 0x20));
+      _mm256_storeu_ps(to + 2 * lane + 8, _mm256_permute2f128_ps(low, high, 0x31));
+    }
+  }
+}
+
+void Sums::write(const float *tile) const {
+  for (uint32_t half = 0; half < 2; ++half) {
+    float *even = reinterpret_cast<float *>(words[2 * half]),
+          *odd = reinterpret_cast<float *>(words[2 * half + 1]);
+    const float *from = tile + 64 * half;
+    for (uint32_t lane = 0; lane < 32; lane += 8) {
+      __m256 x = _mm256_loadu_ps(from + 2 * lane), y = _mm256_loadu_ps(from + 2 * lane + 8);
+      __m256 low = _mm256_permute2f128_ps(x, y, 0x20), high = _mm256_permute2f128_ps(x, y, 0x31);
+      _mm256_storeu_ps(even + lane, _mm256_shuffle_ps(low, high, 0x88));
+      _mm256_storeu_ps(odd + lane, _mm256_shuffle_ps(low, high, 0xdd));
+    }
+  }
+}
+
+void Sums::readHalf(float *tile) const {
+  for (uint32_t half = 0; half < 2; ++half)
+    widen(Element::F16, reinterpret_cast<const uint8_t *>(words[half]), 64, tile + 64 * half);
+}
+
+void Sums::writeHalf(const float *tile) const {
+  for (uint32_t half = 0; half < 2; ++half)
+    for (uint32_t i = 0; i < 64; i += 8)
+      _mm_storeu_si128(
+          reinterpret_cast<__m128i *>(words[half] + i / 2),
+          _mm256_cvtps_ph(_mm256_loadu_ps(tile + 64 * half + i), _MM_FROUND_TO_NEAREST_INT));
+}
+
+void Sums::writeSum(const Sums &addends, const float *tile, bool saturates) const {
+  alignas(64) float held[16 * 8];
+  addends.read(held);
+  for (uint32_t i = 0; i < 16 * 8; ++i) {
+    const int64_t sum = int64_t(std::bit_cast<int32_t>(held[i])) + int32_t(tile[i]);
+    const int64_t kept =
+        saturates ? std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX) : sum;
+    held[i] = std::bit_cast<float>(uint32_t(kept));
+  }
+  write(held);
+}
 
 uint32_t elementBytes(Element element) {
   return element == Element::F16 || element == Element::Bf16 ? 2 : element == Element::Tf32 ? 4 : 1;
 }
 
 void widen(Element element, const uint8_t *from, uint32_t count, float *to) {
-  static const std::array<float, 256> e4m3 = tableOf(e4m3Format), e5m2 = tableOf(e5m2Format);
   switch (element) {
   case Element::F16:
     for (uint32_t i = 0; i < count; i += 8)
@@ -82,12 +177,12 @@ void widen(Element element, const uint8_t *from, uint32_t count, float *to) {
                                    16)));
     return;
   case Element::E4m3:
-    for (uint32_t i = 0; i < count; ++i)
-      to[i] = e4m3[from[i]];
+    for (uint32_t i = 0; i < count; i += 8)
+      _mm256_storeu_ps(to + i, widenE4m3(from + i));
     return;
   case Element::E5m2:
-    for (uint32_t i = 0; i < count; ++i)
-      to[i] = e5m2[from[i]];
+    for (uint32_t i = 0; i < count; i += 8)
+      _mm256_storeu_ps(to + i, widenE5m2(from + i));
     return;
   case Element::S8:
     for (uint32_t i = 0; i < count; ++i)

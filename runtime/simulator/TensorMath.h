@@ -14,6 +14,23 @@ uint32_t elementBytes(Element element);
 /// `count` elements as f32, which holds every one of them exactly.
 void widen(Element element, const uint8_t *from, uint32_t count, float *to);
 
+/// Eight rows of `depth` numbers, 4 or a multiple of 8, as `depth` rows of eight.
+void transposeRows(const float *from, uint32_t depth, float *to);
+
+/// The registers of a warp that hold 16 x 8 sums: lane 4g + t of words 0 and 1 has columns 2t and
+/// 2t + 1 of row g, of words 2 and 3 those of row g + 8. A tile has them row after row.
+struct Sums {
+  uint32_t *words[4];
+
+  void read(float *tile) const;
+  void write(const float *tile) const;
+  /// f16, two columns to a word: word 0 has rows 0 to 7, word 1 the others.
+  void readHalf(float *tile) const;
+  void writeHalf(const float *tile) const;
+  /// Integers: those of `addends`, which may be the same registers, and of `tile`, exact there.
+  void writeSum(const Sums &addends, const float *tile, bool saturates) const;
+};
+
 /// How the hardware sums: products exact, aligned to the largest exponent, cut to `fractionBits`
 /// below it, `group` products and the addend at a time.
 struct ExactSum {

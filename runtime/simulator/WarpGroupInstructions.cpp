@@ -26,7 +26,7 @@ enum GroupFlag : uint16_t {
   IntegerResult = 64,
   Saturates = 128
 };
-constexpr uint32_t depthBytes = 32;
+constexpr uint32_t depthBytes = 32, mostColumns = 256;
 
 /// A matrix in shared memory as a descriptor gives it.
 struct Descriptor {
@@ -124,32 +124,6 @@ bool ready(Warp &warp) {
   return false;
 }
 
-/// Sums of a tile of 8 columns, from and to the registers of one column group.
-struct TileRegisters {
-  uint32_t *words[4];
-
-  void read(float *tile, bool half) const {
-    for (uint32_t k = 0; k < 4; ++k)
-      for (uint32_t lane = 0; lane < warpSize; ++lane) {
-        float &to = tile[(k >> 1) * 64 + 2 * lane + (k & 1)];
-        to = half ? halfToFloat(uint16_t(words[k >> 1][lane] >> 16 * (k & 1)))
-                  : std::bit_cast<float>(words[k][lane]);
-      }
-  }
-  void write(const float *tile, bool half) const {
-    for (uint32_t lane = 0; lane < warpSize; ++lane)
-      for (uint32_t k = 0; k < 4; ++k) {
-        float value = tile[(k >> 1) * 64 + 2 * lane + (k & 1)];
-        if (!half)
-          words[k][lane] = std::bit_cast<uint32_t>(value);
-        else if (k & 1)
-          words[k >> 1][lane] |= uint32_t(floatToHalf(value)) << 16;
-        else
-          words[k >> 1][lane] = floatToHalf(value);
-      }
-  }
-};
-
 void negate(float *values, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i)
     values[i] = -values[i];
@@ -162,9 +136,9 @@ void executeProduct(Warp &warp, const Op &op) {
   Element left = Element(op.small[0]), right = Element(op.small[1]);
   uint32_t depth = depthBytes / elementBytes(left), columns = uint32_t(op.immediate);
   alignas(64) uint8_t rowsA[16 * depthBytes];
-  std::vector<uint8_t> rowsB(columns * depthBytes);
+  alignas(64) uint8_t rowsB[mostColumns * depthBytes];
   if (!gatherA(warp, op, rowsA) || !gatherRows(warp, warp.lanes<uint64_t>(op.slot[1])[0],
-                                               op.flags & TransposeB, 0, columns, rowsB.data()))
+                                               op.flags & TransposeB, 0, columns, rowsB))
     return;
   alignas(64) float wideA[16 * 32], wide[8 * 32], wideB[32 * 8], tile[16 * 8];
   widen(left, rowsA, 16 * depth, wideA);
@@ -178,33 +152,29 @@ void executeProduct(Warp &warp, const Op &op) {
     widen(right, &rowsB[n * depthBytes], 8 * depth, wide);
     if (op.flags & NegateB)
       negate(wide, 8 * depth);
-    for (uint32_t k = 0; k < depth; ++k)
-      for (uint32_t c = 0; c < 8; ++c)
-        wideB[k * 8 + c] = wide[c * depth + k];
-    TileRegisters held;
+    transposeRows(wide, depth, wideB);
+    Sums sums;
     for (uint32_t k = 0; k < registers; ++k)
-      held.words[k] = warp.lanes<uint32_t>(d[n / 8 * registers + k]);
-    std::memset(tile, 0, sizeof tile);
-    if (accumulate && !integer)
-      held.read(tile, half);
+      sums.words[k] = warp.lanes<uint32_t>(d[n / 8 * registers + k]);
+    if (!accumulate || integer)
+      std::memset(tile, 0, sizeof tile);
+    else if (half)
+      sums.readHalf(tile);
+    else
+      sums.read(tile);
     if (warp.launch->modes.exactTensorCores && !integer)
       multiplyTileExact(wideA, wideB, tile, 16, depth,
                         exactSumOf(warp.launch->architecture, left, true));
     else
       multiplyTile(wideA, wideB, tile, 16, depth);
     if (!integer) {
-      held.write(tile, half);
+      half ? sums.writeHalf(tile) : sums.write(tile);
       continue;
     }
     // Sums of 32 products of bytes are exact in f32.
-    for (uint32_t k = 0; k < 4; ++k)
-      for (uint32_t lane = 0; lane < warpSize; ++lane) {
-        int64_t sum = int64_t(tile[(k >> 1) * 64 + 2 * lane + (k & 1)]) +
-                      (accumulate ? int32_t(held.words[k][lane]) : 0);
-        if (op.flags & Saturates)
-          sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
-        held.words[k][lane] = uint32_t(sum);
-      }
+    for (uint32_t k = 0; k < 4 && !accumulate; ++k)
+      std::memset(sums.words[k], 0, warpSize * sizeof(uint32_t));
+    sums.writeSum(sums, tile, op.flags & Saturates);
   }
   ++warp.tensorInstructions;
 }
@@ -237,7 +207,7 @@ bool takeShape(Decoder &d, uint32_t &columns, uint32_t &depth) {
       size_t(used) != shape.size())
     return false;
   d.skip();
-  return columns >= 8 && columns <= 256 && columns % 8 == 0;
+  return columns >= 8 && columns <= mostColumns && columns % 8 == 0;
 }
 
 bool flagOperand(Decoder &d, size_t at, int64_t off, int64_t on) {

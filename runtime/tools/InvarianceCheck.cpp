@@ -15,7 +15,7 @@ namespace {
 
 /// Sizes of steps that begin and end within tiles of every size.
 constexpr int64_t kUnevenSteps[] = {5, 1, 16, 17, 2, 33, 8, 63, 65, 1, 100, 7};
-constexpr int64_t kMostPrompt = 31, kMostGenerated = 8;
+constexpr int64_t kMostPrompt = 31;
 
 /// Engines built with "--determinism fast" promise no equality between batches.
 bool promisesInvariance(const schema::Engine &engine) {
@@ -106,6 +106,10 @@ std::string firstDifference(const LogitsByPosition &expected, const LogitsByPosi
 
 } // namespace
 
+CheckSizes CheckSizes::within(int64_t tokens) const {
+  return {sequences, alone, std::min(promptTokens, tokens), std::min(generated, tokens)};
+}
+
 Result<std::vector<Continuation>> continueGreedily(Session &session,
                                                    const std::vector<Tokens> &prompts,
                                                    const std::vector<int64_t> &lengths,
@@ -154,11 +158,12 @@ Status checkBatches(Session &session, const CheckSizes &sizes, Verdict &verdict)
   const MemoryPlan &plan = session.memoryPlan();
   int64_t prompts = std::min(plan.maxSequences, sizes.sequences);
   int64_t half = std::max<int64_t>(plan.maxContext / 2, 1);
+  int64_t longest = std::min(kMostPrompt, sizes.promptTokens);
   std::vector<Tokens> all;
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < prompts; ++i) {
-    all.push_back(promptOf(session, i, std::min(half, 1 + i * 13 % kMostPrompt)));
-    lengths.push_back(std::min(half, 1 + (i * 5 + 3) % kMostGenerated));
+    all.push_back(promptOf(session, i, std::min(half, 1 + i * 13 % longest)));
+    lengths.push_back(std::min(half, 1 + (i * 5 + 3) % sizes.generated));
   }
   Result<std::vector<Continuation>> together = continueGreedily(session, all, lengths);
   if (!together.ok())
@@ -193,20 +198,20 @@ Status checkBatches(Session &session, const CheckSizes &sizes, Verdict &verdict)
 
 Status checkReuse(Session &session, const CheckSizes &sizes, Verdict &verdict) {
   const MemoryPlan &plan = session.memoryPlan();
-  constexpr int64_t kContinued = 4;
-  int64_t size = std::min(plan.maxContext - kContinued, sizes.promptTokens);
+  const int64_t continued = std::min<int64_t>(4, sizes.generated);
+  int64_t size = std::min(plan.maxContext - continued, sizes.promptTokens);
   if (!promisesInvariance(session.file().metadata()) || size < 1) {
     verdict.skip("reuse", size < 1 ? "the context is too short"
                                    : "the engine was built with --determinism fast");
     return {};
   }
   Tokens prompt = promptOf(session, 2, size);
-  Result<std::vector<Continuation>> computed = continueGreedily(session, {prompt}, {kContinued});
+  Result<std::vector<Continuation>> computed = continueGreedily(session, {prompt}, {continued});
   if (!computed.ok())
     return std::move(computed).status();
   int64_t before = session.counters().prefixHits;
   Result<std::vector<Continuation>> reused =
-      continueGreedily(session, {prompt, prompt}, {kContinued, kContinued}, true);
+      continueGreedily(session, {prompt, prompt}, {continued, continued}, true);
   if (!reused.ok())
     return std::move(reused).status();
   int64_t hits = session.counters().prefixHits - before;

@@ -22,9 +22,13 @@ struct CheckSizes {
   int64_t sequences;    ///< in a batch
   int64_t alone;        ///< of these, how many are computed again one by one
   int64_t promptTokens; ///< of the prompt that is computed in different steps
+  int64_t generated;    ///< tokens that follow a prompt
+
+  /// These, with at most `tokens` of a prompt and of what follows it.
+  CheckSizes within(int64_t tokens) const;
 };
 /// Seconds for 32 billion parameters on a GPU; seconds for millions on a CPU or in the simulator.
-inline constexpr CheckSizes kGpuSizes = {64, 64, 512}, kHostSizes = {16, 3, 64};
+inline constexpr CheckSizes kGpuSizes = {64, 64, 512, 8}, kHostSizes = {16, 3, 64, 8};
 
 /// Greedy continuations of all prompts, `lengths` tokens each, run together, with log-probabilities
 /// where the engine has them. `cachePrompts`: from what the KV cache has of them already.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // selftest: does this engine do on this machine what it did when it was built?
+#include "runtime/tools/CheckProgress.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/InvarianceCheck.h"
 #include "runtime/tools/MeasuringDevice.h"
@@ -21,6 +22,7 @@ constexpr int kNoGoldenTokens = 3;
 struct SelfTestOptions {
   std::string engine;
   double tolerance = 0.02;
+  int64_t tokens = INT64_MAX; ///< of each prompt that is made here, and of each continuation
   SessionOptions session;
 };
 
@@ -43,9 +45,10 @@ struct GoldenComparison {
   size_t compared = 0, ties = 0;
   std::string mismatch;
 
+  /// `tokens`: how many of the recorded ones were asked for.
   void compare(size_t index, const schema::GoldenCase &golden, const Continuation &output,
-               double tolerance) {
-    for (uint32_t i = 0; i < count(golden.tokens()); ++i) {
+               int64_t tokens, double tolerance) {
+    for (uint32_t i = 0; i < std::min<int64_t>(tokens, count(golden.tokens())); ++i) {
       int32_t expected = golden.tokens()->Get(i);
       bool ended = i >= output.size();
       if (!ended && output[i].token == expected) {
@@ -78,7 +81,7 @@ const schema::Option *goldenRecord(const schema::Engine &engine) {
 
 std::string textOf(const flatbuffers::String *text) { return text ? text->str() : std::string(); }
 
-Status checkGolden(Session &session, double tolerance, Verdict &verdict) {
+Status checkGolden(Session &session, const SelfTestOptions &options, Verdict &verdict) {
   const auto *cases = session.file().metadata().golden();
   const schema::Option *record = goldenRecord(session.file().metadata());
   if (count(cases) == 0) {
@@ -92,14 +95,14 @@ Status checkGolden(Session &session, double tolerance, Verdict &verdict) {
     Tokens &prompt = prompts.emplace_back();
     for (uint32_t i = 0; i < count(golden->prompt()); ++i)
       prompt.push_back(golden->prompt()->Get(i));
-    lengths.push_back(std::max<int64_t>(1, count(golden->tokens())));
+    lengths.push_back(std::min(options.tokens, std::max<int64_t>(1, count(golden->tokens()))));
   }
   Result<std::vector<Continuation>> outputs = continueGreedily(session, prompts, lengths);
   if (!outputs.ok())
     return std::move(outputs).status();
   GoldenComparison comparison;
   for (uint32_t i = 0; i < cases->size(); ++i)
-    comparison.compare(i, *cases->Get(i), (*outputs)[i], tolerance);
+    comparison.compare(i, *cases->Get(i), (*outputs)[i], lengths[i], options.tolerance);
   if (!comparison.mismatch.empty()) {
     verdict.add("golden", false, comparison.mismatch);
     return {};
@@ -107,7 +110,7 @@ Status checkGolden(Session &session, double tolerance, Verdict &verdict) {
   std::string found = counted(comparison.compared, "token") + " of " +
                       counted(prompts.size(), "case") + " equal, " +
                       counted(comparison.ties, "case") + " left at a margin within " +
-                      fixedPoint(tolerance, 4);
+                      fixedPoint(options.tolerance, 4);
   // Tokens that the same kernels made say nothing of these, only of the machine.
   if (record && textOf(record->effective()) == session.engine().target().name()->string_view())
     found += "; recorded by this target's own kernels";
@@ -123,9 +126,10 @@ bool isGpu(Device &device) { return device.loads(CodeKind::Cubin); }
 
 /// What can be checked of a loaded engine, in the order in which later checks rely on earlier ones.
 Status checkSession(Session &session, const SelfTestOptions &options, Verdict &verdict) {
-  if (Status status = checkGolden(session, options.tolerance, verdict); !status.ok())
+  if (Status status = checkGolden(session, options, verdict); !status.ok())
     return status;
-  CheckSizes sizes = isGpu(session.engine().device()) ? kGpuSizes : kHostSizes;
+  const CheckSizes sizes =
+      (isGpu(session.engine().device()) ? kGpuSizes : kHostSizes).within(options.tokens);
   if (Status status = checkBatches(session, sizes, verdict); !status.ok())
     return status;
   if (Status status = checkSteps(session, sizes, verdict); !status.ok())
@@ -135,10 +139,30 @@ Status checkSession(Session &session, const SelfTestOptions &options, Verdict &v
   return checkProducts(session, verdict);
 }
 
+/// What checkSession will ask of `device`, which is not used.
+Result<WorkTotals> countWork(Device &device, const std::shared_ptr<const EngineFile> &file,
+                             const SelfTestOptions &options) {
+  auto counting = std::make_unique<CountingDevice>(device);
+  const CountingDevice &counted = *counting; // the session's, as long as it lives
+  Result<std::unique_ptr<Session>> session =
+      Session::createOn(std::move(counting), file, options.session);
+  if (!session.ok())
+    return std::move(session).status();
+  Verdict unheard([](const std::string &) {});
+  if (Status status = checkSession(**session, options, unheard); !status.ok())
+    return status;
+  return counted.totals();
+}
+
 /// The exit status of a self-test that found no fault.
 Result<int> selfTest(const SelfTestOptions &options) {
   auto start = std::chrono::steady_clock::now();
-  Verdict verdict;
+  CheckProgress *progress = nullptr; // the session's, as long as it lives
+  Verdict verdict([&](const std::string &line) {
+    if (progress)
+      progress->clear();
+    std::fputs(line.c_str(), stdout);
+  });
   Result<std::shared_ptr<const EngineFile>> file =
       EngineFile::open(options.engine, VerifyOptions{true});
   if (!file.ok())
@@ -148,7 +172,16 @@ Result<int> selfTest(const SelfTestOptions &options) {
   Result<std::unique_ptr<Device>> actual = Session::deviceFor(**file, options.session);
   if (!actual.ok())
     return std::move(actual).status();
-  auto device = std::make_unique<MeasuringDevice>(std::move(*actual));
+  // A GPU is done in seconds, and not when a call returns.
+  if (!isGpu(**actual)) {
+    Result<WorkTotals> work = countWork(**actual, *file, options);
+    if (!work.ok())
+      return std::move(work).status();
+    auto timed = std::make_unique<CheckProgress>(std::move(*actual), *std::move(work));
+    progress = timed.get();
+    *actual = std::move(timed);
+  }
+  auto device = std::make_unique<MeasuringDevice>(*std::move(actual));
   const MeasuringDevice &measured = *device; // the session's, as long as it lives
   Result<std::unique_ptr<Session>> session =
       Session::createOn(std::move(device), *file, options.session);
@@ -158,6 +191,8 @@ Result<int> selfTest(const SelfTestOptions &options) {
   std::string target = (*session)->engine().target().name()->str();
   if (Status status = checkSession(**session, options, verdict); !status.ok())
     return status;
+  if (progress)
+    progress->clear();
   std::string findings = (*session)->engine().device().findings();
   if (!options.session.device.simulate.empty())
     verdict.add("simulator", findings.empty(),
@@ -185,7 +220,8 @@ int runSelfTest(int argc, char **argv) {
       "failed, and there were no golden tokens to compare.\n\nexamples:\n"
       "  selftest model.ingot\n"
       "  selftest model.ingot --target reference --threads 4\n"
-      "  selftest model.ingot --simulate sm_90a",
+      "  selftest model.ingot --simulate sm_90a\n"
+      "  selftest model.ingot --simulate sm_90a --tokens 4",
       argv[0]);
   SelfTestOptions options;
   app.addOption("engine", options.engine, "engine file").required();
@@ -193,6 +229,10 @@ int runSelfTest(int argc, char **argv) {
                 "a token may differ where the two best logits were at most so far apart")
       .notNegative()
       .showDefault();
+  app.addOption("--tokens", options.tokens,
+                "compute at most so many tokens of each answer, and of each prompt but the golden "
+                "ones, to be done sooner (default: all)")
+      .positive();
   addMemoryOptions(app, options.session.memory);
   addDeviceOptions(app, options.session.device);
   addTargetOption(app, options.session.target);

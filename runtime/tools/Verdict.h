@@ -5,22 +5,25 @@
 #include "runtime/core/Status.h"
 #include "runtime/tools/Table.h"
 
+#include <functional>
+
 namespace ingot::runtime {
 
-/// Prints results as they come and remembers the first failure.
+/// Tells results as they come and remembers the first failure.
 class Verdict {
 public:
+  /// `tell` gets each line, with its end.
+  explicit Verdict(std::function<void(const std::string &)> tell) : tell(std::move(tell)) {}
+
   void add(const char *check, bool passed, const std::string &what) {
-    std::printf("  %-9s %-10s %s\n", check, passed ? "passed" : "FAILED", printable(what).c_str());
+    line(check, passed ? "passed" : "FAILED", printable(what));
     if (!passed && failure.empty())
       failure = std::string(check) + ": " + what;
   }
-  void skip(const char *check, const char *why) {
-    std::printf("  %-9s %-10s %s\n", check, "-", why);
-  }
+  void skip(const char *check, const char *why) { line(check, "-", why); }
   /// A check that every engine is meant to allow, and this one does not.
   void miss(const char *check, const std::string &why) {
-    std::printf("  %-9s %-10s %s\n", check, "NONE", printable(why).c_str());
+    line(check, "NONE", printable(why));
     complete = false;
   }
   /// False after a `miss`.
@@ -35,6 +38,14 @@ public:
   }
 
 private:
+  void line(std::string check, std::string result, const std::string &what) {
+    constexpr size_t checkWidth = 10, resultWidth = 11;
+    check.resize(std::max(check.size() + 1, checkWidth), ' ');
+    result.resize(std::max(result.size() + 1, resultWidth), ' ');
+    tell("  " + check + result + what + "\n");
+  }
+
+  std::function<void(const std::string &)> tell;
   std::string failure;
   bool complete = true;
 };

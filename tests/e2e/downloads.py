@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What downloads look like: what of them is told, what is refused, and what is done about it."""
 import json
+import re
 
 import harness
 from qwen2_family import bf16, read_tensors, write_tensors
@@ -57,6 +58,22 @@ class Downloads(harness.BuildTest):
                                                 tie_word_embeddings=False))
         self.assertNotIn("tie_word_embeddings", text)
         self.assertEqual(self.differing(apart, untied) & {"weights", "programs"}, set())
+
+    def test_rules_of_either_name_of_a_tied_matrix_are_known(self):
+        recipe = self.folder / "recipe.yaml"
+        recipe.write_text("version: 1\nweights:\n  - {match: lm_head.weight, format: int8}\n"
+                          "  - {match: lm_haed.weight, format: int8}\n"
+                          "  - {match: model.embed_tokens.weight, format: int4, group: 64}\n"
+                          "  - {match: '*norm*', format: stored}\n"
+                          "  - {match: 'lm_head*', format: int4}\n")
+        for options in (), ("--random-weights", 1):
+            output = self.fresh(f"engine{len(options)}") / "m.ingot"
+            result = self.build(harness.FABLES, output, "--recipe", recipe, "--max-context", 64,
+                                *options)
+            self.assert_built(result, output)
+            self.assertEqual(re.findall("recipe rule (.*)", result.stdout),
+                             ["lm_haed.weight matches no tensor",
+                              "lm_head* is never reached: earlier rules take its tensors"])
 
     def test_unknown_keys_are_named(self):
         _, text, _ = self.built(self.model("unknown", moons=2, router_jitter_noise=0.1,

@@ -9,6 +9,7 @@ import struct
 import harness
 
 STORIES = harness.ROOT.parent / "shared" / "data" / "TinyStories-656K-rot256"
+HELDOUT = harness.ROOT / "examples" / "fables" / "heldout.txt"
 RECIPE = """version: 1
 weights:
   - {match: "*layers.%d.*", format: int4, group: 32}
@@ -77,7 +78,7 @@ class GateReports(harness.BuildTest):
         engine = self.fresh("engine") / "m.ingot"
         result = self.build(model, engine, "--recipe", recipe, "--max-context", 256, "--gate", gate,
                             "--gate-report", paths[0], "--gate-report", paths[1], *options)
-        self.engine_is_there = engine.exists()
+        self.left = sorted(path.name for path in engine.parent.iterdir())
         self.assertIn(result.returncode, (0, 3), result.stdout)
         return result, Page(paths[0].read_text()), json.loads(paths[1].read_text())
 
@@ -141,6 +142,10 @@ class GateReports(harness.BuildTest):
         self.assertTrue(data["kept"])
         self.assertEqual(data["worst_part"], "layers.3")
         self.assertIn("parts that differ most: layers.3 ", result.stdout)
+        # Of the built-in text, which has other words than fables.
+        self.assertLess(data["unigram_perplexity"], data["original_perplexity"])
+        for text in result.stdout, page.by_id["doubt"]:
+            self.assertRegex(text, "a bound of perplexity means nothing here, .* --gate-text")
         bits = {part["part"]: part["bits_per_weight"] for part in data["stored"]}
         self.assertAlmostEqual(bits["layers.2"], 16, delta=0.01)
         self.assertAlmostEqual(bits["layers.3"], 4.5, delta=0.05) # a bf16 scale for 32
@@ -153,10 +158,25 @@ class GateReports(harness.BuildTest):
                               if part["part"] == "layers.3"))
 
     def test_refused(self):
-        """A report is there where the engine is not."""
-        result, page, data = self.gated(harness.FABLES, "kl<=0.000001,top1>=10%", 1)
+        """A report is there where the engine is not, which is kept for bisect."""
+        result, page, data = self.gated(harness.FABLES, "kl<=0.000001,top1>=10%", 1,
+                                        "--gate-text", HELDOUT)
         self.assertEqual(result.returncode, 3, result.stdout)
-        self.assertFalse(self.engine_is_there)
+        self.assertEqual(self.left, ["m.ingot.refused"])
+        self.assertGreater(data["unigram_perplexity"], data["original_perplexity"])
+        self.assertNotIn("doubt", page.by_id)
+        refused = self.folder / "engine" / "m.ingot.refused"
+        self.assertIn(f"`ingot bisect {refused} {harness.FABLES} --text {HELDOUT}`", result.stdout)
+        found = self.ingot("bisect", refused, harness.FABLES, "--text", HELDOUT, "--tolerance",
+                           "0.01")
+        self.assertEqual(found.returncode, 3, found.stdout)
+        self.assertIn("layers.1 is the first part", found.stdout)
+        options = json.loads(self.ingot_run("inspect", refused, "--json").stdout)
+        self.assertIn("exceeded: of ", json.dumps(options))
+        self.assert_built(self.build(harness.FABLES, refused.with_suffix(""), "--gate", "kl<=1",
+                                     "--gate-text", HELDOUT, "--max-context", 256),
+                          refused.with_suffix(""))
+        self.assertFalse(refused.exists())
         self.assert_same(page, data)
         self.assertEqual([limit["kept"] for limit in data["limits"]], [False, True])
         self.assertEqual([row[2][2:] for row in page.rows("limits")], ["exceeded", "kept"])

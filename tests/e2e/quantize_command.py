@@ -158,9 +158,9 @@ class QuantizeCommand(quantizing.QuantizingTest):
         self.assertEqual(result.returncode, 3, result.stdout)
         self.assertIn("INGOT-E2119", result.stdout)
         self.assertRegex(result.stdout, r"parts that differ most: layers\.3 ")
-        self.assertEqual(os.listdir(engine.parent), [])
+        self.assertEqual(os.listdir(engine.parent), ["m.ingot.refused"])
 
-        found = self.ingot("bisect", self.engine(bad), harness.FABLES, "--text", self.text)
+        found = self.ingot("bisect", f"{engine}.refused", harness.FABLES, "--text", self.text)
         self.assertEqual(found.returncode, 3, found.stdout)
         self.assertIn("layers.3 is the first part", found.stdout)
         fine = self.ingot("bisect", self.engine(good), harness.FABLES, "--text", self.text)

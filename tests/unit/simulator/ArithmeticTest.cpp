@@ -308,6 +308,11 @@ TEST_F(ArithmeticTest, IntegerConversions) {
         [](W a, W, W) { return W(std::clamp(int32_t(a), -128, 127)); });
   check("cvt.rn.f32.s32 %f1, %r10; mov.b32 %r13, %f1;",
         [](W a, W, W) { return u(float(int32_t(a))); });
+  check("cvt.u16.u32 %h1, %r10; cvt.rn.f32.s16 %f1, %h1; mov.b32 %r13, %f1;",
+        [](W a, W, W) { return u(float(int16_t(a))); });
+  check("cvt.s64.s32 %d1, %r10; shl.b64 %d1, %d1, 20; cvt.rn.f64.s64 %fd1, %d1;"
+        "cvt.rzi.s64.f64 %d1, %fd1; shr.s64 %d1, %d1, 20; cvt.u32.u64 %r13, %d1;",
+        [](W a, W, W) { return a; });
   check("cvt.rz.f32.u32 %f1, %r10; mov.b32 %r13, %f1;", [](W a, W, W) {
     float near = float(a);
     return u(double(near) > double(a) ? std::nextafter(near, 0.0f) : near);

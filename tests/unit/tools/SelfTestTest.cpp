@@ -43,6 +43,19 @@ TEST(SelfTestTest, PassesWhereTokensAreEqual) {
   EXPECT_THAT(result.output, HasSubstr("passed on"));
 }
 
+TEST(SelfTestTest, ComputesNoMoreTokensThanItIsAskedTo) {
+  ToyOptions toy = withGolden();
+  toy.goldenTokens[4] ^= 1;
+  TemporaryFile file = toyFile(toy);
+  ToolResult result = runTool("selftest", {file.path(), "--tokens", "4"});
+  EXPECT_EQ(result.status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("4 tokens of 1 case equal"));
+  EXPECT_THAT(result.output, HasSubstr("a prompt of 4 tokens"));
+  EXPECT_THAT(result.output, ContainsRegex("batches +passed +1?[0-9] tokens of 3 prompts"));
+  EXPECT_EQ(runTool("selftest", {file.path(), "--tokens", "5"}).status, 1);
+  EXPECT_EQ(runTool("selftest", {file.path(), "--tokens", "0"}).status, 2);
+}
+
 TEST(SelfTestTest, FailsWhereASafeTokenDiffers) {
   ToyOptions toy = withGolden();
   toy.goldenTokens[4] ^= 1;
