@@ -12,6 +12,7 @@
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"
+#include <atomic>
 
 using namespace mlir;
 using namespace ingot;

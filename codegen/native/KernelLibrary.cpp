@@ -8,6 +8,7 @@
 #include "codegen/native/SharedObjectLinker.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
+#include <atomic>
 
 using namespace mlir;
 using namespace ingot;
