@@ -55,8 +55,12 @@ class FamiliesServed(harness.BuildTest):
         length = len(case.prompt)
         tokens = min(40, case.context - length)
         alone = self.alone(engine, device, case, tokens)
-        # The first two fit side by side, but not with their answers.
+        # The first two fit side by side, but not with their answers. Where there are windows, their
+        # blocks would be those of one sequence: nobody gave way, and nothing was found again.
         blocks = -(-(length + tokens) // BLOCK) + 1
+        summary = json.loads(self.ingot_run("inspect", engine, "--json").stdout)
+        slides = any(group["window"] for group in summary["targets"][0]["kv_groups"])
+        blocks *= 2 if slides else 1
         server = server_process.Server(engine, *device, "--max-batch-tokens", PIECE,
                                        "--max-sequences", len(alone), "--kv-blocks", blocks)
         self.addCleanup(server.end)
@@ -67,7 +71,8 @@ class FamiliesServed(harness.BuildTest):
             return [choice["logprobs"]["token_logprobs"] for choice in choices]
 
         self.assertEqual(ask(*self.prompts(case)), alone)
-        self.assertGreater(server.metric("vllm:num_preemptions_total"), 0)
+        if not slides:
+            self.assertGreater(server.metric("vllm:num_preemptions_total"), 0)
         self.assertEqual(ask(case.prompt), alone[:1])
         known = server.metric("vllm:prefix_cache_hits_total")
         self.assertEqual(ask(case.prompt), alone[:1])
