@@ -76,7 +76,7 @@ endfunction()
 set(INGOT_TEST_FLAGS -O0)
 
 # ingot_unit_test(name a_test.cpp LINK lib ...): one GoogleTest program. The target `unit_tests`
-# builds all of them and what they start.
+# builds all of them and what they start. OPTIMIZED: it computes much by itself.
 function(ingot_unit_test name)
   if(NOT TARGET IngotTestHeaders)
     ingot_parsed_headers(IngotTestHeaders LINK GTest::gmock
@@ -84,10 +84,12 @@ function(ingot_unit_test name)
         <string> <vector>)
     target_compile_options(IngotTestHeaders PRIVATE ${INGOT_TEST_FLAGS})
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
-  target_compile_options(${name} PRIVATE ${INGOT_TEST_FLAGS})
-  target_precompile_headers(${name} REUSE_FROM IngotTestHeaders)
+  if(INGOT_SANITIZE OR NOT ARG_OPTIMIZED) # Parsed headers fit one level.
+    target_compile_options(${name} PRIVATE ${INGOT_TEST_FLAGS})
+    target_precompile_headers(${name} REUSE_FROM IngotTestHeaders)
+  endif()
   target_link_libraries(${name} PRIVATE IngotFlags ${ARG_LINK} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE
     INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" INGOT_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared")

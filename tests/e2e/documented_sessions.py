@@ -28,7 +28,7 @@ import harness
 UNITS = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)? "
                    r"(s|[KMG]iB|bytes|tokens/s|kernels|hits|misses)(?![\w/])")
 LARGE = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])|-{3,}")
-PROGRESS = re.compile(r"^\S.*  (?:\d+ % )?after \d+ s\n", re.MULTILINE)
+PROGRESS = re.compile(r"^(?:\S.*  (?:\d+ % )?after \d+ s|checking(?: takes|:) .*)\n", re.MULTILINE)
 TARGET = re.compile(r"x86-64-v\d[+\w]*")
 ELLIPSIS = "..."
 
