@@ -197,6 +197,7 @@ constexpr BuildOption kOptions[] = {
      .field = [](Options &o) -> OptionField { return &o.noGoldenTokens; },
      .help = "record no tokens for `selftest`, which saves a share of the build's time and, while "
              "it runs, up to as much disk as the weights take",
+     .group = kOutput,
      .decides = Decides::Engine,
      .commands = kBuild,
      .recorded = "selftest has nothing to compare"},
