@@ -28,7 +28,7 @@ int64_t StepClock::promptBudget(int64_t running, int64_t waiting) const {
     return std::numeric_limits<int64_t>::max();
   // Found by simulation of many loads, then measured: less costs throughput, as sequences that are
   // not there yet leave decode steps part empty; more is seen as a stall.
-  constexpr double unseenSeconds = 0.025, decodeSteps = 2, perWaiting = 0.5;
+  constexpr double unseenSeconds = 0.025, decodeSteps = 1.75, perWaiting = 0.25;
   double crowd = double(waiting) / double(std::max<int64_t>(running, 1));
   double share = std::max(unseenSeconds, decodeSteps * decodeSeconds * (1 + perWaiting * crowd));
   share = std::min(share, limit - decodeSeconds);

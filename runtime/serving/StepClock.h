@@ -15,8 +15,8 @@ public:
   /// A step of so many prompt tokens and decoded sequences took so long.
   void record(int64_t promptTokens, int64_t decodes, double seconds);
   /// Prompt tokens that a step takes beside `running` streams while `waiting` prompts are to be
-  /// computed; perhaps none. Streams wait for prompts twice as long as for each other, longer the
-  /// more wait for a first token, or for a moment that no reader sees; never past the limit.
+  /// computed; perhaps none. Streams wait for prompts 1.75 times as long as for each other, longer
+  /// the more wait for a first token, or for a moment that no reader sees; never past the limit.
   /// Without a measurement there is no bound.
   int64_t promptBudget(int64_t running, int64_t waiting) const;
 

@@ -322,12 +322,12 @@ TEST(StepClockTest, PromptsFitBesideStreams) {
   clock.record(0, 8, 0.05);
   clock.record(512, 8, 0.05 + 0.512);
   EXPECT_NEAR(double(clock.promptBudget(1, 8)), 150, 2); // all that the limit leaves
-  EXPECT_NEAR(double(clock.promptBudget(8, 0)), 100, 2); // two steps of decoding
-  EXPECT_NEAR(double(clock.promptBudget(8, 4)), 125, 2); // a quarter more, as more wait
+  EXPECT_NEAR(double(clock.promptBudget(8, 0)), 87, 2);  // 1.75 steps of decoding
+  EXPECT_NEAR(double(clock.promptBudget(8, 4)), 98, 2);  // an eighth more, as more wait
   for (int i = 0; i < 50; ++i)
     clock.record(150, 8, 0.05 + 0.3); // twice as slow
   EXPECT_NEAR(double(clock.promptBudget(1, 8)), 75, 2);
-  EXPECT_NEAR(double(clock.promptBudget(8, 0)), 50, 2);
+  EXPECT_NEAR(double(clock.promptBudget(8, 0)), 43, 2);
   for (int i = 0; i < 50; ++i)
     clock.record(0, 8, 0.001);
   EXPECT_NEAR(double(clock.promptBudget(8, 1)), 12, 1); // 25 ms, which no reader sees
