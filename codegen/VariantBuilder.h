@@ -66,6 +66,9 @@ inline std::string groupTiles(mlir::Value result, int64_t experts, int64_t tileR
          std::to_string(tileRows - 1) + ") floordiv " + std::to_string(tileRows);
 }
 
+/// Why kernels decline caches that are not KvType::isUniform().
+inline constexpr const char *kOtherWidths = "its cache has values of another width than keys";
+
 /// Collects the parts of a KernelVariant.
 class VariantBuilder {
 public:

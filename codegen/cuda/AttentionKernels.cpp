@@ -221,6 +221,8 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
                                       llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   if (op.getCache().getType().getHeadDim() > 1024)
     return "its heads are too large";
+  if (!op.getCache().getType().isUniform())
+    return kOtherWidths;
   if (op.getFp8())
     if (Declined reason = fp8AttentionDeclined(op, architecture))
       return reason;

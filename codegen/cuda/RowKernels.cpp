@@ -262,6 +262,8 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr> decla
 static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) {
   llm::KvType cache = op.getCache().getType();
+  if (!cache.isUniform())
+    return kOtherWidths;
   addHeadKernels("KvAppend", op, op.getKeys(), 2 * cache.getHeads(), declared, kernels,
                  [&](CudaVariant &variant) {
                    variant.cache(cache);

@@ -5,6 +5,7 @@
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmStateOps.h"
 
 #include "codegen/VariantBuilder.h"
 #include "codegen/WeightLayout.h"
@@ -209,9 +210,12 @@ static FailureOr<KernelVariant> kernelFor(llm::GroupRowsOp op) {
 
 static FailureOr<KernelVariant> kernelFor(llm::CombineOp op) { return combineKernel(op); }
 
+static FailureOr<KernelVariant> kernelFor(llm::CausalConvOp op) { return causalConvKernel(op); }
+
 static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
   VariantBuilder variant("KvAppend", op.getContext());
   variant.cache(op.getCache().getType());
+  variant.integer("value_dim", op.getCache().getType().getValueDim());
   variant.type("keys_type", op.getKeys());
   variant.type("values_type", op.getValues());
   variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
@@ -219,15 +223,27 @@ static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
   return variant.take();
 }
 
+static FailureOr<KernelVariant> kernelFor(llm::LatentAppendOp op) {
+  VariantBuilder variant("LatentAppend", op.getContext());
+  variant.cache(op.getCache().getType());
+  variant.integer("value_dim", op.getCache().getType().getValueDim());
+  variant.type("latent_type", op.getLatent());
+  variant.type("rotary_type", op.getRotary());
+  variant.rowsOf(op.getLatent());
+  return variant.take();
+}
+
 static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
-  int64_t headDim = op.getCache().getType().getHeadDim();
-  int64_t heads = llm::columnsOf(op.getQuery()) / headDim;
+  llm::KvType cache = op.getCache().getType();
+  int64_t heads = llm::columnsOf(op.getQuery()) / cache.getHeadDim();
   VariantBuilder variant("Attention", op.getContext());
   variant.attention(op);
+  variant.integer("value_dim", cache.getValueDim());
+  variant.integer("value_stride", cache.getLatent() ? cache.getHeadDim() : cache.getValueDim());
   variant.integer("fp8", op.getFp8() ? 1 : 0);
   variant.rowsOf(op.getResult());
   variant.tiles(heads);
-  return variant.take(4 * (kAttentionSegment + 2 * headDim));
+  return variant.take(4 * (kAttentionSegment + 2 * cache.getValueDim()));
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::SampleOp op) { return sampleKernel(op); }
@@ -249,8 +265,8 @@ LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine
           .Case<llm::EmbedOp, llm::NormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::GatherColumnsOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp,
-                llm::KvAppendOp, llm::AttentionOp, llm::SampleOp>(
-              [](auto known) { return kernelFor(known); })
+                llm::KvAppendOp, llm::LatentAppendOp, llm::AttentionOp, llm::CausalConvOp,
+                llm::SampleOp>([](auto known) { return kernelFor(known); })
           .Default([](Operation *other) {
             return decline(other) << "it is a fused form or none of the llm dialect's";
           });

@@ -12,6 +12,7 @@
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmStateOps.h"
 #include "runtime/schema/Names.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -227,6 +228,8 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr>, Kern
 }
 
 static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  if (!op.getCache().getType().isUniform())
+    return kOtherWidths;
   VariantBuilder variant("KvAppend", op.getContext());
   variant.cache(op.getCache().getType());
   variant.type("keys_type", op.getKeys());
@@ -267,6 +270,8 @@ static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> decl
                              x86::AttentionMethod method, Kernels &kernels) {
   if (llm::rowsOf(typeOf(op.getQuery())).getText() != schema::dim::tokens)
     return "its rows must be the dim T";
+  if (!op.getCache().getType().isUniform())
+    return kOtherWidths;
   if (op.getFp8())
     return "the target has no FP8 products";
   int64_t most = mostOf(declared, schema::dim::tokens);
@@ -321,6 +326,11 @@ static Declined addKernels(llm::CombineOp op, llvm::ArrayRef<RangeAttr>, Kernels
   return std::nullopt;
 }
 
+static Declined addKernels(llm::CausalConvOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  kernels.push_back(causalConvKernel(op));
+  return std::nullopt;
+}
+
 LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                       Kernels &kernels) const {
   if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
@@ -339,7 +349,7 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
           .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
-                llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp>(
+                llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

@@ -24,7 +24,8 @@ template <> struct Words<schema::Role> {
                                                               "kv",    "state",  "slot"};
 };
 template <> struct Words<schema::KvKind> {
-  static constexpr std::array<llvm::StringLiteral, 3> list = {"global", "sliding", "latent"};
+  static constexpr std::array<llvm::StringLiteral, 4> list = {"global", "sliding", "latent",
+                                                              "recurrent"};
 };
 template <> struct Words<schema::LibraryKind> {
   static constexpr std::array<llvm::StringLiteral, 3> list = {"host_shared_object", "cubin", "ptx"};

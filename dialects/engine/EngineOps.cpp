@@ -64,7 +64,7 @@ LogicalResult KvGroupOp::verify() {
     return emitOpError() << "needs at least one position per block";
   if ((getKind() == "sliding") != (static_cast<int64_t>(getWindow()) > 0))
     return emitOpError() << "a window goes with kind 'sliding' and only with it";
-  return verifyWord(*this, "kind", getKind(), {"global", "sliding", "latent"});
+  return verifyWord(*this, "kind", getKind(), {"global", "sliding", "latent", "recurrent"});
 }
 
 LogicalResult RankGroupOp::verify() {

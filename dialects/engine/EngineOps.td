@@ -65,7 +65,7 @@ def Engine_UnitOp : Engine_UserOp<"unit", [Symbol, SymbolTable, NoTerminator, Is
 }
 
 def Engine_KvGroupOp : Engine_Op<"kv_group", [Symbol]> {
-  let summary = "Buffers whose blocks are handed out together: `global`, `sliding` or `latent`";
+  let summary = "Buffers whose blocks are handed out together";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$block_tokens,
                        DefaultValuedAttr<I64Attr, "0">:$window);
   let assemblyFormat = "$sym_name $kind `block` $block_tokens (`window` $window^)? attr-dict";

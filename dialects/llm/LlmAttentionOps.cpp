@@ -51,14 +51,31 @@ LogicalResult RopeOp::verify() {
 
 LogicalResult KvAppendOp::verify() {
   KvType cache = getCache().getType();
-  int64_t columns = cache.getHeads() * cache.getHeadDim();
-  if (columnsOf(getKeys()) != columns || columnsOf(getValues()) != columns)
-    return emitOpError() << "keys and values must have " << columns << " columns for " << cache;
+  if (cache.getLatent())
+    return emitOpError() << "a latent cache has no values of its own";
+  int64_t keys = cache.getHeads() * cache.getHeadDim(),
+          values = cache.getHeads() * cache.getValueDim();
+  if (columnsOf(getKeys()) != keys || columnsOf(getValues()) != values)
+    return emitOpError() << "keys must have " << keys << " columns and values " << values << " for "
+                         << cache;
   return verifyStaticScales(*this, getStaticScales(), cache);
+}
+
+LogicalResult LatentAppendOp::verify() {
+  KvType cache = getCache().getType();
+  if (!cache.getLatent())
+    return emitOpError() << cache << " is not latent";
+  int64_t rotary = cache.getHeadDim() - cache.getValueDim();
+  if (columnsOf(getLatent()) != cache.getValueDim() || columnsOf(getRotary()) != rotary)
+    return emitOpError() << "latents must have " << cache.getValueDim()
+                         << " columns and rotary keys " << rotary << " for " << cache;
+  return success();
 }
 
 LogicalResult RopeAppendOp::verify() {
   KvType cache = getCache().getType();
+  if (!cache.isUniform())
+    return emitOpError() << "needs values of as many columns as keys";
   int64_t kvColumns = 2 * cache.getHeads() * cache.getHeadDim();
   if (columnsOf(getQkv()) != columnsOf(getResult()) + kvColumns)
     return emitOpError() << "qkv must have the result's columns and " << kvColumns << " more";
@@ -72,8 +89,9 @@ LogicalResult AttentionOp::verify() {
   int64_t columns = columnsOf(getQuery());
   if (columns % (cache.getHeads() * cache.getHeadDim()) != 0)
     return emitOpError() << "query heads must be a multiple of the cache's heads";
-  if (columnsOf(getResult()) != columns)
-    return emitOpError() << "result must have the query's shape";
+  if (int64_t result = columns / cache.getHeadDim() * cache.getValueDim();
+      columnsOf(getResult()) != result)
+    return emitOpError() << "result must have " << result << " columns";
   if (getFp8() && !isa<Float8E4M3FNType>(cache.getElement()))
     return emitOpError() << "fp8 needs a cache of f8E4M3FN";
   if (getWindow() && (*getWindow() < 1 || *getWindow() > INT32_MAX))

@@ -43,6 +43,24 @@ def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Llm_LatentAppendOp : Llm_Op<"latent_append", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Writes this step's latents into a latent cache, in the cache's type";
+  let description = [{
+    Token t of sequence row s = token_sequences[t] at position p goes where llm.kv_append puts it:
+    `latent`, which are the values, then `rotary`, the columns of keys that are no values. A
+    rounding point as llm.kv_append; 8-bit elements have one scale for both.
+  }];
+  let arguments = (ins Llm_Activation:$latent, Llm_Activation:$rotary, Llm_IndexTensor:$positions,
+                       Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
+                       Llm_KvType:$cache);
+  let assemblyFormat = [{
+    $latent `,` $rotary `at` $positions `,` $token_sequences `,` $block_table `into` $cache
+    attr-dict `:` type($latent) `,` type($rotary) `,` type($positions) `,` type($token_sequences)
+    `,` type($block_table) `,` type($cache)
+  }];
+  let hasVerifier = 1;
+}
+
 def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rotary embedding of q and k from one q|k|v row, and KV append, in one pass";
   let description = [{
@@ -67,7 +85,8 @@ def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>
 def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
   let summary = "Causal attention of each token over the cached positions up to its own";
   let description = [{
-    Query head h uses KV head h / (query heads / KV heads). Keys and values are read from the cache
+    Query head h, of as many columns as a head of keys, uses KV head h / (query heads / KV heads); a
+    head of the result has as many as one of values. Keys and values are read from the cache
     in its stored type, the current step's too. Softmax in f32 with a running maximum: positions are
     taken in segments of 256, each segment's maximum m, sum l and weighted values v are formed on
     their own with positions in order, and merged in order of the segments: (m, l, v) and the next

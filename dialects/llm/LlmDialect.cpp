@@ -33,6 +33,7 @@ void LlmDialect::initialize() {
   addMatmulOps();
   addAttentionOps();
   addExpertOps();
+  addStateOps();
 }
 
 //===- KvType -------------------------------------------------------------------------------===//
@@ -40,11 +41,16 @@ void LlmDialect::initialize() {
 static constexpr int64_t kSectionAlignment = 64;
 
 LogicalResult KvType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t heads,
-                             int64_t headDim, Type element, int64_t blockTokens, int64_t window) {
+                             int64_t headDim, Type element, int64_t blockTokens, int64_t window,
+                             int64_t valueDim, bool latent) {
   if (heads < 1 || headDim < 1 || blockTokens < 1)
     return emitError() << "KV heads, head size and block size must be positive";
   if (window < 0 || window > INT32_MAX)
     return emitError() << "a window has 1 to 2147483647 positions, or 0: all";
+  if (valueDim < 1)
+    return emitError() << "heads of values must have columns";
+  if (latent && (heads != 1 || window != 0 || valueDim > headDim))
+    return emitError() << "a latent cache has one head, no window, and values within its keys";
   if (!element.isF32() && !element.isF16() && !element.isBF16() && !element.isInteger(8) &&
       !isa<Float8E4M3FNType, Float8E5M2Type>(element))
     return emitError() << "KV elements of type " << element << " are not supported";
@@ -53,8 +59,9 @@ LogicalResult KvType::verify(function_ref<InFlightDiagnostic()> emitError, int64
 
 bool KvType::hasScales() const { return getElement().getIntOrFloatBitWidth() == 8; }
 
-static int64_t kvDataBytes(KvType type) {
-  int64_t bytes = type.getHeads() * type.getBlockTokens() * type.getHeadDim() *
+/// Of keys or values with so many columns.
+static int64_t kvDataBytes(KvType type, int64_t columns) {
+  int64_t bytes = type.getHeads() * type.getBlockTokens() * columns *
                   type.getElement().getIntOrFloatBitWidth() / 8;
   return llvm::alignTo(bytes, kSectionAlignment);
 }
@@ -65,17 +72,24 @@ static int64_t kvScaleBytes(KvType type) {
              : 0;
 }
 
-int64_t KvType::valuesOffset() const { return kvDataBytes(*this); }
-int64_t KvType::keyScalesOffset() const { return 2 * kvDataBytes(*this); }
-int64_t KvType::valueScalesOffset() const { return keyScalesOffset() + kvScaleBytes(*this); }
+int64_t KvType::valuesOffset() const { return getLatent() ? 0 : kvDataBytes(*this, getHeadDim()); }
+int64_t KvType::keyScalesOffset() const {
+  return kvDataBytes(*this, getHeadDim()) + (getLatent() ? 0 : kvDataBytes(*this, getValueDim()));
+}
+int64_t KvType::valueScalesOffset() const {
+  return keyScalesOffset() + (getLatent() ? 0 : kvScaleBytes(*this));
+}
 int64_t KvType::blockBytes() const { return valueScalesOffset() + kvScaleBytes(*this); }
 
 std::string KvType::group() const {
+  if (getLatent())
+    return "latent";
   return getWindow() == 0 ? "global" : "sliding." + std::to_string(getWindow());
 }
 
 KvType KvType::withElement(Type element) const {
-  return get(getContext(), getHeads(), getHeadDim(), element, getBlockTokens(), getWindow());
+  return get(getContext(), getHeads(), getHeadDim(), element, getBlockTokens(), getWindow(),
+             getValueDim(), getLatent());
 }
 
 void KvType::print(AsmPrinter &printer) const {
@@ -83,6 +97,10 @@ void KvType::print(AsmPrinter &printer) const {
           << ", block = " << getBlockTokens();
   if (getWindow() != 0)
     printer << ", window = " << getWindow();
+  if (getValueDim() != getHeadDim())
+    printer << ", values = " << getValueDim();
+  if (getLatent())
+    printer << ", latent";
   printer << ">";
 }
 
@@ -95,12 +113,29 @@ Type KvType::parse(AsmParser &parser) {
       parser.parseComma() || parser.parseKeyword("block") || parser.parseEqual() ||
       parser.parseInteger(block))
     return {};
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("window") || parser.parseEqual() || parser.parseInteger(window)))
-    return {};
+  int64_t values = headDim;
+  bool latent = false;
+  while (succeeded(parser.parseOptionalComma())) {
+    if (succeeded(parser.parseOptionalKeyword("latent"))) {
+      latent = true;
+      continue;
+    }
+    bool isWindow = succeeded(parser.parseOptionalKeyword("window"));
+    if ((!isWindow && parser.parseKeyword("values")) || parser.parseEqual() ||
+        parser.parseInteger(isWindow ? window : values))
+      return {};
+  }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<KvType>(parser.getContext(), heads, headDim, element, block, window);
+  return parser.getChecked<KvType>(parser.getContext(), heads, headDim, element, block, window,
+                                   values, latent);
+}
+
+//===- StateType ----------------------------------------------------------------------------===//
+
+int64_t StateType::blockBytes() const {
+  int64_t bits = getRow().getNumElements() * engine::elementBits(getRow().getElementType());
+  return llvm::alignTo(llvm::divideCeil(bits, 8), kSectionAlignment);
 }
 
 //===- Free functions -----------------------------------------------------------------------===//

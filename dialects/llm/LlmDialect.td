@@ -30,6 +30,7 @@ def Llm_Dialect : Dialect {
     void addMatmulOps();
     void addAttentionOps();
     void addExpertOps();
+    void addStateOps();
   public:
   }];
 }

@@ -11,33 +11,41 @@ def Llm_KvType : TypeDef<Llm_Dialect, "Kv"> {
   let summary = "The paged KV cache of one layer";
   let description = [{
     A block holds `blockTokens` positions: keys `[heads][blockTokens][headDim]` of `element`, then
-    values alike; for 8-bit elements then the scales of keys and of values, f32
-    `[heads][blockTokens]` each: value = element * scale. Sections start at multiples of 64 bytes.
+    values `[heads][blockTokens][valueDim]`; for 8-bit elements then the scales of keys and of
+    values, f32 `[heads][blockTokens]` each: value = element * scale. Sections start at multiples of
+    64 bytes. Without `values = N` values have as many columns as keys.
+
+    A `latent` cache (multi-head latent attention, arXiv 2405.04434) has one head and no sections of
+    values: values are the first valueDim columns of the keys.
 
     With `window` w no token attends to more than the last w positions, its own among them: blocks
     that all later tokens have passed go back. 0: every position is kept. Caches of one window
-    share a KV group and its block table.
+    share a KV group and its block table; latent ones have another.
 
-    Example: `!llm.kv<2 x 64 x bf16, block = 16, window = 512>`.
+    Examples: `!llm.kv<2 x 64 x bf16, block = 16, window = 512>`,
+    `!llm.kv<1 x 576 x bf16, block = 16, values = 512, latent>`.
   }];
   let parameters = (ins "int64_t":$heads, "int64_t":$headDim, "::mlir::Type":$element,
-                        "int64_t":$blockTokens, DefaultValuedParameter<"int64_t", "0">:$window);
+                        "int64_t":$blockTokens, "int64_t":$window, "int64_t":$valueDim,
+                        "bool":$latent);
   let builders = [TypeBuilder<(ins "int64_t":$heads, "int64_t":$headDim, "::mlir::Type":$element,
-                                   "int64_t":$blockTokens), [{
-    return $_get($_ctxt, heads, headDim, element, blockTokens, 0);
+                                   "int64_t":$blockTokens, CArg<"int64_t", "0">:$window), [{
+    return $_get($_ctxt, heads, headDim, element, blockTokens, window, headDim, false);
   }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Whether blocks carry a scale per token and head.
     bool hasScales() const;
-    /// Byte offsets of a block's sections; keys are at 0.
+    /// Whether keys and values have sections of equal shape, which fused kernels ask for.
+    bool isUniform() const { return !getLatent() && getValueDim() == getHeadDim(); }
+    /// Byte offsets of a block's sections; keys are at 0, and values of a latent cache too.
     int64_t valuesOffset() const;
     int64_t keyScalesOffset() const;
     int64_t valueScalesOffset() const;
     /// Bytes of one block.
     int64_t blockBytes() const;
-    /// The KV group of such caches: "global", or "sliding.W" for a window of W positions.
+    /// The KV group of such caches: "global", "latent", or "sliding.W" for a window of W positions.
     std::string group() const;
     /// The same with elements of another type.
     KvType withElement(::mlir::Type element) const;
@@ -46,10 +54,27 @@ def Llm_KvType : TypeDef<Llm_Dialect, "Kv"> {
 
 def Llm_StateType : TypeDef<Llm_Dialect, "State"> {
   let mnemonic = "state";
-  let summary = "Rows kept between steps, one per sequence slot";
-  let description = "Example: `!llm.state<tensor<2048xi32>>`: one row of 2048 integers a slot.";
-  let parameters = (ins "::mlir::RankedTensorType":$row);
-  let assemblyFormat = "`<` $row `>`";
+  let summary = "What a sequence keeps between steps besides KV";
+  let description = [{
+    Without `block` a row for each sequence slot. With it recurrent state: a row is the state behind
+    a token, and a row in a block of the KV group "recurrent" stands for the last token in each
+    block of so many positions. Operations read the row behind the token before a sequence's first
+    one of the step, or take zeros where that is at position 0, and write the rows behind the last
+    token of each block that the step reaches, unless the block table says -1 there.
+
+    Examples: `!llm.state<tensor<2048xi32>>`: 2048 integers a slot;
+    `!llm.state<tensor<3x64xf32>, block = 16>`: 3 x 64 numbers of a sequence.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$row,
+                        DefaultValuedParameter<"int64_t", "0">:$blockTokens);
+  let builders = [TypeBuilder<(ins "::mlir::RankedTensorType":$row), [{
+    return $_get($_ctxt, row, 0);
+  }]>];
+  let assemblyFormat = "`<` $row (`,` `block` `=` $blockTokens^)? `>`";
+  let extraClassDeclaration = [{
+    /// Bytes of a row in a block.
+    int64_t blockBytes() const;
+  }];
 }
 
 def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {

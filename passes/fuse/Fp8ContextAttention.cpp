@@ -30,6 +30,8 @@ struct Fp8ContextAttention : ingot::impl::Fp8ContextAttentionPassBase<Fp8Context
     llm::KvType cache = site.getCache().getType();
     if (!isa<Float8E4M3FNType>(cache.getElement()))
       return report.declined(site, "the cache is not of e4m3");
+    if (!cache.isUniform())
+      return report.declined(site, "values have another width than keys");
     if (cache.getHeadDim() % kColumns != 0 || cache.getHeadDim() > kMostColumns)
       return report.declined(site, "the head size is no multiple of 32 up to 128");
     if (!report.accepts(site))

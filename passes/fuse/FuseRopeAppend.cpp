@@ -26,6 +26,8 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
   }
 
   void visit(FusionReport &report, llm::KvAppendOp site) {
+    if (!site.getCache().getType().isUniform())
+      return report.declined(site, "values have another width than keys");
     auto keys = site.getKeys().getDefiningOp<llm::RopeOp>();
     auto keySlice = keys ? keys.getInput().getDefiningOp<llm::SliceColumnsOp>() : nullptr;
     auto valueSlice = site.getValues().getDefiningOp<llm::SliceColumnsOp>();

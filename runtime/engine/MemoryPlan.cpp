@@ -71,10 +71,22 @@ int64_t roundUpDivide(int64_t dividend, int64_t divisor) {
   return (dividend + divisor - 1) / divisor;
 }
 
+/// Positions that a token sees of a group, itself included; 0: all. Of recurrent state what stands
+/// behind the token before it, which may be in the block before.
+int64_t windowOf(const schema::KvGroup &group) {
+  return group.kind() == schema::KvKind::Sliding     ? group.window()
+         : group.kind() == schema::KvKind::Recurrent ? group.block_tokens() + 1
+                                                     : 0;
+}
+
 /// Blocks a sequence of the full context holds at once. A sliding window needs those that a step
-/// of the most tokens can see and write, reused in turn.
+/// of the most tokens can see and write, reused in turn; recurrent state the last two of before the
+/// step, and of those that it reaches.
 int64_t blocksOfFullContext(const schema::KvGroup &group, const MemoryPlan &plan) {
   int64_t all = roundUpDivide(plan.maxContext, group.block_tokens());
+  constexpr int64_t states = 4;
+  if (group.kind() == schema::KvKind::Recurrent)
+    return std::min(all, states);
   if (group.kind() != schema::KvKind::Sliding)
     return all;
   return std::min(all, roundUpDivide(group.window() + plan.maxTokens, group.block_tokens()) + 1);
@@ -87,7 +99,8 @@ Status planGroups(const schema::Engine &engine, const schema::Target &target, Me
     planned.name = group.name()->str();
     planned.blockTokens = group.block_tokens();
     planned.blockBytes = group.block_bytes();
-    planned.window = group.kind() == schema::KvKind::Sliding ? group.window() : 0;
+    planned.window = windowOf(group);
+    planned.recurrent = group.kind() == schema::KvKind::Recurrent;
     planned.blocksPerSequence = blocksOfFullContext(group, plan);
     planned.tableWidth = roundUpDivide(plan.maxContext, group.block_tokens());
     if (int64_t dim = tableWidthDim(engine, target, i); dim >= 0) {

@@ -28,6 +28,7 @@ struct KvGroupPlan {
   int64_t blocksPerSequence = 0; ///< blocks of a sequence of the full context
   int64_t blocks = 0;            ///< blocks allocated
   int64_t window = 0;            ///< > 0: positions that a token sees, itself included
+  bool recurrent = false;        ///< a block is the state behind its last token
 };
 
 /// Everything the loader allocates; computed without allocating anything.

@@ -7,7 +7,7 @@
 
 namespace ingot::runtime {
 
-/// In place of a block that a window has passed.
+/// In place of a block that a window has passed, or of a state that is not kept.
 static constexpr int32_t passed = -1;
 
 static int64_t roundUpDivide(int64_t dividend, int64_t divisor) {
@@ -18,6 +18,7 @@ KvCache::KvCache(const std::vector<KvGroupPlan> &groups) : groups(groups) {
   for (const KvGroupPlan &group : groups) {
     pools.emplace_back(group.blocks);
     granularity = std::lcm(granularity, group.blockTokens);
+    hasStates |= group.recurrent;
   }
   // A step copies at most one block of each group and sequence, and there are no more than blocks.
   int64_t blocks = 0;
@@ -36,6 +37,14 @@ int64_t KvCache::blocksFor(size_t group, int64_t positions) const {
 int64_t KvCache::firstVisible(size_t group, int64_t position) const {
   int64_t window = groups[group].window;
   return window > 0 ? std::max<int64_t>(0, position + 1 - window) / groups[group].blockTokens : 0;
+}
+
+/// The first block from the sequence's next token on that a step of tokens up to block `end` is to
+/// write, of those that it has not. Of recurrent state that is the last one, and the one before,
+/// whose end others may start from.
+int64_t KvCache::firstWritten(size_t group, const Sequence &sequence, int64_t end) const {
+  int64_t visible = firstVisible(group, sequence.computed);
+  return groups[group].recurrent ? std::max(visible, end - 2) : visible;
 }
 
 bool KvCache::canEverHold(int64_t positions) const {
@@ -69,7 +78,8 @@ void KvCache::nameBlocks(size_t group, Sequence &sequence, int64_t count) const 
 /// The most tokens that all groups hold the beginning of: a group without a window from the first
 /// token on, one with a window as far as the next token looks back.
 int64_t KvCache::longestPrefix(Sequence &sequence) {
-  auto tokens = int64_t(sequence.tokens.size());
+  // A state is that behind a block's last token, and the last token is computed again.
+  auto tokens = int64_t(sequence.tokens.size()) - hasStates;
   for (size_t group = 0; group < groups.size(); ++group) {
     int64_t count = tokens / groups[group].blockTokens;
     nameBlocks(group, sequence, count);
@@ -126,6 +136,8 @@ void KvCache::takePrefix(Sequence &sequence) {
 }
 
 bool KvCache::takePrompt(const Sequence &other, Sequence &sequence) {
+  if (hasStates) // The state behind the last token but one is gone.
+    return false;
   int64_t computed = sequence.promptTokens - 1;
   for (size_t group = 0; group < groups.size(); ++group)
     if (other.computed <= computed || other.blocks[group].live > firstVisible(group, computed))
@@ -155,8 +167,7 @@ int64_t KvCache::needed(size_t group, const Sequence &sequence, int64_t tokens) 
   auto held = int64_t(blocks.size());
   int64_t first = sequence.computed / groups[group].blockTokens;
   int64_t end = roundUpDivide(sequence.computed + tokens, groups[group].blockTokens);
-  int64_t count =
-      std::max<int64_t>(0, end - std::max(held, firstVisible(group, sequence.computed)));
+  int64_t count = std::max<int64_t>(0, end - std::max(held, firstWritten(group, sequence, end)));
   for (int64_t block = first; block < std::min(held, end); ++block)
     count += !pools[group].isWritable(blocks[size_t(block)]);
   return count;
@@ -181,11 +192,12 @@ bool KvCache::extend(Sequence &sequence, int64_t tokens) {
       shared = own;
       held.published = std::min(held.published, block);
     }
-    int64_t visible = firstVisible(group, sequence.computed);
+    int64_t visible = firstVisible(group, sequence.computed),
+            written = firstWritten(group, sequence, end);
     while (int64_t(held.blocks.size()) < end) {
-      bool isPassed = int64_t(held.blocks.size()) < visible;
-      held.live += isPassed;
-      held.blocks.push_back(isPassed ? passed : pool.take());
+      auto block = int64_t(held.blocks.size());
+      held.live += block < visible;
+      held.blocks.push_back(block < written ? passed : pool.take());
     }
   }
   return true;
@@ -230,10 +242,11 @@ void KvCache::settle(Sequence &sequence) {
           pools[group].publish(block, held.names[size_t(held.published)]);
     }
     int64_t visible = std::min(firstVisible(group, sequence.computed), held.published);
-    for (; held.live < visible; ++held.live) {
-      pools[group].release(held.blocks[size_t(held.live)]);
-      held.blocks[size_t(held.live)] = passed;
-    }
+    for (; held.live < visible; ++held.live)
+      if (int32_t &block = held.blocks[size_t(held.live)]; block != passed) {
+        pools[group].release(block);
+        block = passed;
+      }
   }
 }
 
@@ -243,7 +256,8 @@ void KvCache::release(Sequence &sequence) {
     GroupBlocks &held = sequence.blocks[group];
     // The last ones first: a prefix is of more use than what follows it.
     for (int64_t block = int64_t(held.blocks.size()); block-- > held.live;)
-      pools[group].release(held.blocks[size_t(block)]);
+      if (held.blocks[size_t(block)] != passed)
+        pools[group].release(held.blocks[size_t(block)]);
     held.blocks.clear();
     held.live = held.published = 0;
   }
@@ -252,10 +266,12 @@ void KvCache::release(Sequence &sequence) {
 void KvCache::fillTableRow(size_t group, const Sequence &sequence, int32_t *row) const {
   const GroupBlocks &held = sequence.blocks[group];
   auto count = int64_t(held.blocks.size());
-  // Kernels may read, and mask, what lies just before a window: numbers of the sequence's own.
+  // Kernels may read, and mask, what lies just before a window: numbers of the sequence's own. A
+  // state that is not kept is not written.
   int32_t own = held.live < count ? held.blocks[size_t(held.live)] : 0;
+  int32_t other = groups[group].recurrent ? passed : own;
   for (int64_t i = 0; i < groups[group].tableWidth; ++i)
-    row[i] = i >= count ? 0 : i < held.live ? own : held.blocks[size_t(i)];
+    row[i] = i >= count ? 0 : held.blocks[size_t(i)] == passed ? other : held.blocks[size_t(i)];
 }
 
 } // namespace ingot::runtime

@@ -17,7 +17,9 @@ struct BlockCopy {
 };
 
 /// Sequences take blocks as they grow and share those with equal tokens before and in them. The
-/// groups are independent: a sliding window's blocks go back once no later position sees them.
+/// groups are independent: a sliding window's blocks go back once no later position sees them, and
+/// of recurrent state all but the last two, which others find at their ends as long as nobody takes
+/// them.
 /// Nothing here allocates once a sequence is prepared.
 class KvCache {
 public:
@@ -33,7 +35,7 @@ public:
   void takePrefix(Sequence &sequence);
   /// Gives a sequence without blocks those of `other`, whose first `promptTokens` tokens are the
   /// same, and counts all but the last of these as computed. False when `other` no longer has all
-  /// that is needed.
+  /// that is needed, as recurrent state.
   bool takePrompt(const Sequence &other, Sequence &sequence);
 
   /// Takes the blocks that the next `tokens` tokens of a sequence are written to, in every group or
@@ -58,12 +60,13 @@ public:
 
   /// Fills a sequence's row of a group's block table: entry i is the block of positions
   /// [i * blockTokens, (i + 1) * blockTokens), another one of the sequence where a window has
-  /// passed that, and 0 behind the last.
+  /// passed that, -1 where a state is not kept, and 0 behind the last.
   void fillTableRow(size_t group, const Sequence &sequence, int32_t *row) const;
 
 private:
   int64_t blocksFor(size_t group, int64_t positions) const;
   int64_t firstVisible(size_t group, int64_t position) const;
+  int64_t firstWritten(size_t group, const Sequence &sequence, int64_t end) const;
   int64_t needed(size_t group, const Sequence &sequence, int64_t tokens) const;
   void nameBlocks(size_t group, Sequence &sequence, int64_t count) const;
   int64_t longestPrefix(Sequence &sequence);
@@ -72,6 +75,7 @@ private:
   std::vector<KvGroupPlan> groups;
   std::vector<BlockPool> pools;
   int64_t granularity = 1; ///< tokens: a multiple of every group's block
+  bool hasStates = false;  ///< a group is of recurrent state
   std::vector<BlockCopy> pendingCopies;
 };
 

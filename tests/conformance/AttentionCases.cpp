@@ -26,13 +26,19 @@ struct Layer {
   std::string sinks = {};    ///< element type; empty: none
   bool staticScales = false; ///< of an 8-bit cache that is appended to
   bool stale = false;        ///< the cache has NaN where nothing was written yet
+  int64_t valueDim = 0;      ///< columns of a head of v; 0: as of k
+  bool latent = false;       ///< values are the first columns of keys
 
   int64_t kvColumns() const { return kvHeads * headDim; }
+  int64_t valueColumns() const { return valueDim ? valueDim : headDim; }
   std::string cacheType() const {
-    return formatv("!llm.kv<{0} x {1} x {2}, block = {3}>", kvHeads, headDim, cache, blockTokens);
+    return formatv("!llm.kv<{0} x {1} x {2}, block = {3}{4}{5}>", kvHeads, headDim, cache,
+                   blockTokens, valueDim ? ", values = " + std::to_string(valueDim) : "",
+                   latent ? ", latent" : "");
   }
   std::string name() const {
     return formatv("{0}_{1}_{2}_{3}x{4}", activation, cache, heads, kvHeads, headDim).str() +
+           (valueDim ? "_v" + std::to_string(valueDim) : "") + (latent ? "_latent" : "") +
            (staticScales ? "_static" : "");
   }
   /// The parameter of static scales, argument 5, and how operations take it.
@@ -61,9 +67,11 @@ int64_t cacheIndex(const Layer &layer, const Inputs &inputs, int64_t sequence, i
         argument.tensor.element.isInteger(32))
       table = &argument.tensor;
   auto block = int64_t(table->at(sequence, position / layer.blockTokens));
-  int64_t section = layer.kvHeads * layer.blockTokens * layer.headDim;
-  return (2 * block + (value ? 1 : 0)) * section +
-         (head * layer.blockTokens + position % layer.blockTokens) * layer.headDim;
+  int64_t slots = layer.kvHeads * layer.blockTokens, keys = slots * layer.headDim;
+  bool ofKeys = !value || layer.latent;
+  int64_t columns = ofKeys ? layer.headDim : layer.valueColumns();
+  return block * (keys + (layer.latent ? 0 : slots * layer.valueColumns())) + (ofKeys ? 0 : keys) +
+         (head * layer.blockTokens + position % layer.blockTokens) * columns;
 }
 
 /// Puts one head, as the cache stores it, into `cache` from `first` on. `fixed`: its scale, or 0.
@@ -100,28 +108,60 @@ std::vector<Expected> cacheBefore(const Inputs &inputs, const Layer &layer) {
 } // namespace
 
 static Case appendCase(const Layer &layer) {
-  std::string type = activation(layer.kvColumns(), layer.activation);
+  std::string type = activation(layer.kvColumns(), layer.activation),
+              values = activation(layer.kvHeads * layer.valueColumns(), layer.activation);
   Case built;
   built.name = "kv_append_" + layer.name();
-  built.plain = "func.func @f(%k: " + type + ", %v: " + type + ", " + kIndexParameters +
+  built.referenceOnly = layer.valueDim != 0;
+  built.plain = "func.func @f(%k: " + type + ", %v: " + values + ", " + kIndexParameters +
                 layer.scalesParameter() + ", %c: " + layer.cacheType() +
                 ") {\n  llm.kv_append %k, %v at %p, %s, %b into %c" + layer.scalesOperand() +
-                " : " + type + ", " + type + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " +
-                layer.cacheType() + "\n  return\n}";
+                " : " + type + ", " + values + ", " + kIndex + ", " + kIndex + ", " + kTable +
+                ", " + layer.cacheType() + "\n  return\n}";
   built.oracle = [layer](const Inputs &inputs) {
     std::vector<Expected> expected = cacheBefore(inputs, layer);
     for (int64_t t = 0; t < inputs.dims.T; ++t)
       for (int64_t head = 0; head < layer.kvHeads; ++head)
         for (bool value : {false, true}) {
           std::vector<double> values;
-          for (int64_t i = 0; i < layer.headDim; ++i)
-            values.push_back(
-                inputs.arguments[value ? 1 : 0].tensor.at(t, head * layer.headDim + i));
+          int64_t columns = value ? layer.valueColumns() : layer.headDim;
+          for (int64_t i = 0; i < columns; ++i)
+            values.push_back(inputs.arguments[value ? 1 : 0].tensor.at(t, head * columns + i));
           auto position = int64_t(inputs.arguments[2].tensor.at(t));
           auto sequence = int64_t(inputs.arguments[3].tensor.at(t));
           storeHead(layer, values, layer.staticScale(inputs, value), 0, expected,
                     cacheIndex(layer, inputs, sequence, position, head, value));
         }
+    return expected;
+  };
+  return built;
+}
+
+static Case latentAppendCase(const Layer &layer) {
+  int64_t rotaryColumns = layer.headDim - layer.valueDim;
+  std::string latent = activation(layer.valueDim, layer.activation),
+              rotary = activation(rotaryColumns, layer.activation);
+  Case built;
+  built.name = "latent_append_" + layer.name();
+  built.referenceOnly = true;
+  built.plain = "func.func @f(%l: " + latent + ", %r: " + rotary + ", " + kIndexParameters +
+                ", %c: " + layer.cacheType() +
+                ") {\n  llm.latent_append %l, %r at %p, %s, %b into %c : " + latent + ", " +
+                rotary + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
+                "\n  return\n}";
+  built.oracle = [layer, rotaryColumns](const Inputs &inputs) {
+    std::vector<Expected> expected = cacheBefore(inputs, layer);
+    for (int64_t t = 0; t < inputs.dims.T; ++t) {
+      std::vector<double> key;
+      for (int64_t i = 0; i < layer.valueDim; ++i)
+        key.push_back(inputs.arguments[0].tensor.at(t, i));
+      for (int64_t i = 0; i < rotaryColumns; ++i)
+        key.push_back(inputs.arguments[1].tensor.at(t, i));
+      auto position = int64_t(inputs.arguments[2].tensor.at(t));
+      auto sequence = int64_t(inputs.arguments[3].tensor.at(t));
+      storeHead(layer, key, 0, 0, expected,
+                cacheIndex(layer, inputs, sequence, position, 0, false));
+    }
     return expected;
   };
   return built;
@@ -285,7 +325,7 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
     if (layer.softcap != 0)
       score = layer.softcap * std::tanh(score / layer.softcap);
     weights.push_back(score);
-    scales.push_back(valueScale(layer, inputs, sequence, at, kvHead));
+    scales.push_back(layer.fp8 ? valueScale(layer, inputs, sequence, at, kvHead) : 1);
     largest = std::max(largest, weights.back());
   }
   double sum = std::exp(sink - largest);
@@ -294,21 +334,24 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
   std::vector<double> steps(weights.size());
   if (layer.fp8)
     roundWeights(size_t(first), scales, weights, steps);
-  std::vector<double> values(layer.headDim), tolerances(layer.headDim);
+  const int64_t columns = layer.valueColumns();
+  std::vector<double> values(columns), tolerances(columns);
   for (int64_t at = first; at <= position; ++at) {
     const double *value = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, true)];
-    for (int64_t i = 0; i < layer.headDim; ++i) {
+    for (int64_t i = 0; i < columns; ++i) {
       values[i] += weights[at - first] / sum * value[i];
       tolerances[i] += (2e-5 * weights[at - first] + steps[at - first]) / sum * std::abs(value[i]);
     }
   }
-  for (int64_t i = 0; i < layer.headDim; ++i)
+  for (int64_t i = 0; i < columns; ++i)
     expected.push_back(stored(elementType(layer.activation), values[i], tolerances[i]));
 }
 
 static Case attentionCase(const Layer &layer) {
-  std::string type = activation(layer.heads * layer.headDim, layer.activation);
+  std::string type = activation(layer.heads * layer.headDim, layer.activation),
+              result = activation(layer.heads * layer.valueColumns(), layer.activation);
   Case built;
+  built.referenceOnly = layer.valueDim != 0;
   built.name =
       "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
       (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
@@ -324,9 +367,9 @@ static Case attentionCase(const Layer &layer) {
                      (layer.fp8 ? "fp8 " : "");
   built.plain = "func.func @f(%q: " + type + ", " + kIndexParameters + sinksParameter +
                 ", %c: " + layer.cacheType() + (layer.stale ? " {test.stale}" : "") + ") -> " +
-                type + " {\n  %y = llm.attention %q at %p, %s, %b over %c " + sinksOperand +
+                result + " {\n  %y = llm.attention %q at %p, %s, %b over %c " + sinksOperand +
                 "scale 0.11 " + kind + ": " + type + ", " + kIndex + ", " + kIndex + ", " + kTable +
-                ", " + layer.cacheType() + " -> " + type + "\n  return %y : " + type + "\n}";
+                ", " + layer.cacheType() + " -> " + result + "\n  return %y : " + result + "\n}";
   built.fp8Products = layer.fp8;
   built.oracle = [layer](const Inputs &inputs) {
     std::vector<Expected> expected, before = cacheBefore(inputs, layer);
@@ -472,6 +515,19 @@ std::vector<Case> conformance::attentionCases() {
   addSinks({2, 1, 256, "bf16", "bf16"}, "bf16", 0, 0, {1, 66}, true);
   addSinks({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, "bf16", 0, 0, {2, 67});
   addSinks({8, 4, 64, "f8E4M3FN", "bf16", 16, true}, "f32", 100, 0, {3, 71}, true);
+  // Values of another width than keys, and values that are part of them.
+  for (const char *cache : {"f32", "bf16", "i8", "f8E4M3FN"}) {
+    Layer narrow = {4, 2, 24, cache, "bf16"};
+    narrow.valueDim = 16;
+    add(appendCase(narrow), {1, 7});
+    add(attentionCase(narrow), {1, 17});
+    Layer latent = {4, 1, 40, cache, "bf16"};
+    latent.valueDim = 32;
+    latent.latent = true;
+    add(latentAppendCase(latent), {1, 7});
+    latent.sinks = std::string(cache) == "i8" ? "f32" : "";
+    add(attentionCase(latent), {1, 17});
+  }
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
   add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});

@@ -72,17 +72,17 @@ std::vector<uint8_t> randomCache(llm::KvType type, int64_t blocks, std::mt19937_
   int64_t slots = type.getHeads() * type.getBlockTokens();
   for (int64_t block = 0; block < blocks; ++block) {
     std::vector<uint8_t> bytes(type.blockBytes());
-    for (int64_t offset : {int64_t(0), type.valuesOffset()}) {
-      HostTensor elements(type.getElement(), slots, type.getHeadDim());
+    for (const CacheSection &section : sectionsOf(type)) {
+      HostTensor elements(type.getElement(), slots, section.columns);
       fillRandom(elements, random, type.hasScales() ? 60 : 1);
       std::vector<uint8_t> packed = elements.bytes();
-      std::copy(packed.begin(), packed.end(), bytes.begin() + offset);
+      std::copy(packed.begin(), packed.end(), bytes.begin() + section.offset);
     }
     if (type.hasScales())
-      for (int64_t offset : {type.keyScalesOffset(), type.valueScalesOffset()})
+      for (const CacheSection &section : sectionsOf(type))
         for (int64_t slot = 0; slot < slots; ++slot) {
           float scale = scales(random);
-          std::memcpy(bytes.data() + offset + 4 * slot, &scale, 4);
+          std::memcpy(bytes.data() + section.scales + 4 * slot, &scale, 4);
         }
     memory.insert(memory.end(), bytes.begin(), bytes.end());
   }
@@ -96,18 +96,19 @@ void leaveNan(llm::KvType type, const Batch &batch, Dims dims, std::vector<uint8
   for (size_t i = 0; i < batch.positions.size(); ++i)
     next[batch.sequences[i]] = std::max(next[batch.sequences[i]], batch.positions[i] + 1);
   int64_t tokens = type.getBlockTokens();
-  int64_t headBytes = type.getHeadDim() * type.getElement().getIntOrFloatBitWidth() / 8;
+  int64_t elementBytes = type.getElement().getIntOrFloatBitWidth() / 8;
   for (int64_t sequence = 0; sequence < dims.S; ++sequence)
     for (int64_t position = next[sequence]; position < dims.B * tokens; ++position) {
       uint8_t *block =
           memory.data() + batch.table[sequence * dims.B + position / tokens] * type.blockBytes();
       for (int64_t head = 0; head < type.getHeads(); ++head) {
         int64_t slot = head * tokens + position % tokens;
-        for (int64_t offset : {int64_t(0), type.valuesOffset()})
-          std::memset(block + offset + slot * headBytes, 0xff, headBytes);
-        if (type.hasScales())
-          for (int64_t offset : {type.keyScalesOffset(), type.valueScalesOffset()})
-            std::memset(block + offset + slot * 4, 0xff, 4);
+        for (const CacheSection &section : sectionsOf(type)) {
+          int64_t headBytes = section.columns * elementBytes;
+          std::memset(block + section.offset + slot * headBytes, 0xff, headBytes);
+          if (type.hasScales())
+            std::memset(block + section.scales + slot * 4, 0xff, 4);
+        }
       }
     }
 }
@@ -249,22 +250,26 @@ std::vector<Dims> conformance::stepsOf(const Case &which, llvm::ArrayRef<int64_t
   return steps;
 }
 
+llvm::SmallVector<CacheSection, 2> conformance::sectionsOf(llm::KvType type) {
+  llvm::SmallVector<CacheSection, 2> sections = {{0, type.keyScalesOffset(), type.getHeadDim()}};
+  if (!type.getLatent())
+    sections.push_back({type.valuesOffset(), type.valueScalesOffset(), type.getValueDim()});
+  return sections;
+}
+
 std::vector<double> conformance::decodeCache(llm::KvType type, const std::vector<uint8_t> &memory) {
   std::vector<double> values;
   int64_t slots = type.getHeads() * type.getBlockTokens();
   for (size_t block = 0; block < memory.size(); block += type.blockBytes()) {
     const uint8_t *base = memory.data() + block;
-    for (bool second : {false, true}) {
-      HostTensor elements(type.getElement(), slots, type.getHeadDim());
-      const uint8_t *first = base + (second ? type.valuesOffset() : 0);
-      elements.unpack({first, size_t(type.blockBytes() - (first - base))});
+    for (const CacheSection &section : sectionsOf(type)) {
+      HostTensor elements(type.getElement(), slots, section.columns);
+      elements.unpack({base + section.offset, size_t(type.blockBytes() - section.offset)});
       for (int64_t slot = 0; slot < slots; ++slot) {
         float scale = 1;
         if (type.hasScales())
-          std::memcpy(
-              &scale,
-              base + (second ? type.valueScalesOffset() : type.keyScalesOffset()) + 4 * slot, 4);
-        for (int64_t i = 0; i < type.getHeadDim(); ++i)
+          std::memcpy(&scale, base + section.scales + 4 * slot, 4);
+        for (int64_t i = 0; i < section.columns; ++i)
           values.push_back(elements.at(slot, i) * double(scale));
       }
     }

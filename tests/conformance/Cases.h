@@ -45,6 +45,8 @@ struct Case {
   bool fp8Products = false;
   /// CUDA targets have no kernel for it.
   bool nativeOnly = false;
+  /// No target but the reference has.
+  bool referenceOnly = false;
 };
 
 /// All cases, family by family.
@@ -64,6 +66,14 @@ std::vector<Dims> stepsOf(const Case &which, llvm::ArrayRef<int64_t> tokens);
 /// `values` as they compare: results, then the cache's elements times their scales.
 std::vector<double> flatten(const std::vector<HostValue> &results, const Inputs &inputs,
                             mlir::func::FuncOp function);
+
+/// The keys or the values of a block: bytes from its start, and columns of a head.
+struct CacheSection {
+  int64_t offset, scales, columns;
+};
+
+/// Keys, then values unless they are in the keys.
+llvm::SmallVector<CacheSection, 2> sectionsOf(llm::KvType type);
 
 /// Elements of a cache of `type` (keys then values, block by block), times their scales.
 std::vector<double> decodeCache(llm::KvType type, const std::vector<uint8_t> &memory);

@@ -77,7 +77,7 @@ const std::vector<Case> &conformance::allCases() {
 }
 
 bool conformance::runsOn(const Case &which, llvm::StringRef architecture) {
-  return !which.nativeOnly &&
+  return !which.nativeOnly && !which.referenceOnly &&
          (!which.fp8Products || codegen::findCudaArchitecture(architecture)->hasFp8Products());
 }
 
@@ -174,7 +174,8 @@ public:
       answer(*reference, tokens);
     if (HasFatalFailure())
       return;
-    for (size_t level = 0; level < fastTargets().size() && !which.fp8Products; ++level) {
+    for (size_t level = 0;
+         level < fastTargets().size() && !which.fp8Products && !which.referenceOnly; ++level) {
       // The default grid gives each level of a machine but the best its share of the cases.
       const std::string &target = fastTargets()[level];
       size_t share = target == kTwin ? 4 : 8;

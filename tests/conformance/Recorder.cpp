@@ -263,14 +263,13 @@ size_t Recorder::addTolerances(const std::string &name, Type slot,
     auto cache = cast<llm::KvType>(slot);
     int64_t slots = cache.getHeads() * cache.getBlockTokens();
     for (uint64_t block = 0; block < bytes; block += uint64_t(cache.blockBytes()))
-      for (bool second : {false, true}) {
-        values.push_back(valuesAt(block + uint64_t(second ? cache.valuesOffset() : 0),
-                                  uint64_t(slots * cache.getHeadDim()), cache.getElement()));
+      for (const CacheSection &section : sectionsOf(cache)) {
+        values.push_back(valuesAt(block + uint64_t(section.offset),
+                                  uint64_t(slots * section.columns), cache.getElement()));
         if (!cache.hasScales())
           continue;
-        values.back()->scales =
-            block + uint64_t(second ? cache.valueScalesOffset() : cache.keyScalesOffset());
-        values.back()->scale_columns = uint64_t(cache.getHeadDim());
+        values.back()->scales = block + uint64_t(section.scales);
+        values.back()->scale_columns = uint64_t(section.columns);
       }
   }
   size_t count = 0;

@@ -27,14 +27,15 @@ struct KvPlace {
 
   void *keys() const { return block; }
   void *values() const { return block + ingot_const_values_offset; }
-  /// Index of the head's first element at this place.
+  /// Index of the head at this place among all of the block.
+  int64_t slot(int64_t head) const { return head * ingot_const_block_tokens + place; }
+  /// Index of the first element of the head's key, and of its value where that is as long.
   int64_t element(int64_t head) const { return slot(head) * ingot_const_head_dim; }
 
   float *keyScale(int64_t head) const { return scale(ingot_const_key_scales_offset, head); }
   float *valueScale(int64_t head) const { return scale(ingot_const_value_scales_offset, head); }
 
 private:
-  int64_t slot(int64_t head) const { return head * ingot_const_block_tokens + place; }
   float *scale(int64_t offset, int64_t head) const {
     return reinterpret_cast<float *>(block + offset) + slot(head);
   }

@@ -4,6 +4,8 @@
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/native/kernels/Mathematics.h"
 
+INGOT_CONST(value_dim);
+INGOT_CONST(value_stride); ///< elements from one value to the next: of a latent cache, of keys
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
 INGOT_CONST(result_type);
@@ -33,13 +35,13 @@ static int64_t firstSeen(int64_t position) {
 /// What attention over some positions has come to: values are not yet divided by the sum.
 struct Partial {
   float maximum, sum;
-  float *values; ///< head_dim
+  float *values; ///< value_dim
 };
 
 /// Memory of one tile, in the launch's scratch.
 struct Scratch {
   float scores[kSegment];
-  float values[1]; ///< 2 * head_dim
+  float values[1]; ///< 2 * value_dim
 };
 
 /// One query head and the cache of its sequence.
@@ -78,8 +80,9 @@ struct Query {
   void addValue(int64_t position, float weight, float *values) const {
     KvPlace at = place(position);
     float valueScale = kvScaled() ? *at.valueScale(kvHead) : 1.0f;
-    for (int64_t i = 0; i < ingot_const_head_dim; ++i) {
-      float value = loadElement(at.values(), at.element(kvHead) + i, ingot_const_kv_type);
+    int64_t first = at.slot(kvHead) * ingot_const_value_stride;
+    for (int64_t i = 0; i < ingot_const_value_dim; ++i) {
+      float value = loadElement(at.values(), first + i, ingot_const_kv_type);
       if (kvScaled())
         value *= valueScale;
       values[i] += weight * value;
@@ -107,7 +110,7 @@ struct Query {
   void attend(int64_t begin, int64_t end, float *scores, Partial &partial) const {
     partial.maximum = -kInfinity;
     partial.sum = 0;
-    for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+    for (int64_t i = 0; i < ingot_const_value_dim; ++i)
       partial.values[i] = 0;
     for (int64_t position = begin; position < end; ++position) {
       float value = score(position);
@@ -135,7 +138,7 @@ static void merge(Partial &total, const Partial &segment) {
   float before = exponentialOf(total.maximum - maximum);
   float now = exponentialOf(segment.maximum - maximum);
   total.sum = total.sum * before + segment.sum * now;
-  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+  for (int64_t i = 0; i < ingot_const_value_dim; ++i)
     total.values[i] = total.values[i] * before + segment.values[i] * now;
   total.maximum = maximum;
 }
@@ -157,8 +160,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   query.queryScale = amax > 0 ? amax / 448.0f : 1.0f;
   Scratch *scratch = static_cast<Scratch *>(launch->scratch);
   Partial total = {-kInfinity, 0, scratch->values};
-  Partial segment = {-kInfinity, 0, scratch->values + ingot_const_head_dim};
-  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+  Partial segment = {-kInfinity, 0, scratch->values + ingot_const_value_dim};
+  for (int64_t i = 0; i < ingot_const_value_dim; ++i)
     total.values[i] = 0;
   for (int64_t begin = firstSeen(position); begin <= position;) {
     int64_t next = (begin / kSegment + 1) * kSegment;
@@ -169,11 +172,12 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   if (ingot_const_sinks) {
     segment.maximum = loadElement(launch->buffers[5], head, ingot_const_sink_type);
     segment.sum = 1;
-    for (int64_t i = 0; i < ingot_const_head_dim; ++i)
+    for (int64_t i = 0; i < ingot_const_value_dim; ++i)
       segment.values[i] = 0;
     merge(total, segment);
   }
-  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
-    storeElement(launch->buffers[5 + ingot_const_sinks], query.first + i, ingot_const_result_type,
+  int64_t result = (token * ingot_const_query_heads + head) * ingot_const_value_dim;
+  for (int64_t i = 0; i < ingot_const_value_dim; ++i)
+    storeElement(launch->buffers[5 + ingot_const_sinks], result + i, ingot_const_result_type,
                  total.values[i] / total.sum);
 }

@@ -4,20 +4,24 @@
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/reference/kernels/QuantizedRow.h"
 
+INGOT_CONST(value_dim);
 INGOT_CONST(keys_type);
 INGOT_CONST(values_type);
 INGOT_CONST(static_scales); // 1: their buffer is there
 
-/// Rounds one head to the cache's type; `fixed`: its scale, or null for the head's own.
-static void append(const void *from, int64_t first, int64_t fromType, void *to, int64_t toFirst,
-                   float *scale, const float *fixed) {
+/// Rounds one head of so many columns to the cache's type, at place `slot` of them; `fixed`: its
+/// scale, or null for the head's own.
+static void append(const void *from, int64_t first, int64_t fromType, int64_t columns, void *to,
+                   int64_t slot, float *scale, const float *fixed) {
+  int64_t toFirst = slot * columns;
   if (kvScaled()) {
-    *scale = quantizeRow(from, first, fromType, ingot_const_head_dim, to, toFirst,
-                         ingot_const_kv_type, fixed);
+    *scale = quantizeRow(from, first * columns, fromType, columns, to, toFirst, ingot_const_kv_type,
+                         fixed);
     return;
   }
-  for (int64_t i = 0; i < ingot_const_head_dim; ++i)
-    storeElement(to, toFirst + i, ingot_const_kv_type, loadElement(from, first + i, fromType));
+  for (int64_t i = 0; i < columns; ++i)
+    storeElement(to, toFirst + i, ingot_const_kv_type,
+                 loadElement(from, first * columns + i, fromType));
 }
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
@@ -30,10 +34,10 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   const float *fixed =
       ingot_const_static_scales ? static_cast<const float *>(launch->buffers[6]) : nullptr;
   for (int64_t head = 0; head < ingot_const_kv_heads; ++head) {
-    int64_t first = (token * ingot_const_kv_heads + head) * ingot_const_head_dim;
-    append(launch->buffers[0], first, ingot_const_keys_type, place.keys(), place.element(head),
-           place.keyScale(head), fixed);
-    append(launch->buffers[1], first, ingot_const_values_type, place.values(), place.element(head),
-           place.valueScale(head), fixed ? fixed + 1 : nullptr);
+    int64_t first = token * ingot_const_kv_heads + head, slot = place.slot(head);
+    append(launch->buffers[0], first, ingot_const_keys_type, ingot_const_head_dim, place.keys(),
+           slot, place.keyScale(head), fixed);
+    append(launch->buffers[1], first, ingot_const_values_type, ingot_const_value_dim,
+           place.values(), slot, place.valueScale(head), fixed ? fixed + 1 : nullptr);
   }
 }

@@ -316,6 +316,58 @@ TEST(KvCacheTest, AHitIsWhatAllGroupsHave) {
   EXPECT_EQ(shorter.computed, 0); // What it would see of the second group is gone.
 }
 
+TEST(KvCacheTest, RecurrentStateIsKeptAtBlockBordersThatStepsReach) {
+  KvCache cache({{"main", 8, 64, 8, 8, 32}, {"recurrent", 8, 64, 8, 4, 12, 9, true}});
+  Sequence first = prepared(cache, 44);
+  std::array<int32_t, 8> row = {};
+  ASSERT_TRUE(cache.extend(first, 30));
+  cache.fillTableRow(1, first, row.data());
+  // The last border, and what the step ends with; nothing is written for the two before.
+  EXPECT_EQ(std::count(row.begin(), row.begin() + 2, -1), 2);
+  EXPECT_EQ(std::count_if(row.begin() + 2, row.begin() + 4, [](int32_t b) { return b >= 0; }), 2);
+  EXPECT_EQ(cache.availableBlocks(1), 10);
+  first.computed = 30;
+  cache.settle(first);
+  compute(cache, first, 14);
+  EXPECT_EQ(blocksOf(first, 1).size(), 2u); // of position 40 and behind the last token
+  cache.release(first);
+  EXPECT_EQ(cache.availableBlocks(1), 12);
+  // Found are the borders at 24, 32 and 40, and never behind the last token.
+  for (auto [tokens, computed] :
+       {std::pair<int64_t, int64_t>{44, 40}, {41, 40}, {40, 32}, {30, 24}, {24, 0}, {20, 0}}) {
+    Sequence next = prepared(cache, tokens);
+    cache.takePrefix(next);
+    EXPECT_EQ(next.computed, computed) << tokens;
+    EXPECT_EQ(blocksOf(next, 1).size(), computed > 0) << tokens;
+    cache.release(next);
+  }
+}
+
+TEST(KvCacheTest, RecurrentStateIsNotSharedWithinABlock) {
+  KvCache cache({{"main", 8, 64, 8, 8, 32}, {"recurrent", 8, 64, 8, 4, 12, 9, true}});
+  Sequence leader = prepared(cache, 20), follower = prepared(cache, 20);
+  compute(cache, leader, 20);
+  EXPECT_FALSE(cache.takePrompt(leader, follower));
+  cache.takePrefix(follower);
+  EXPECT_EQ(follower.computed, 16);
+  compute(cache, follower, 4);
+  std::vector<int32_t> one = blocksOf(leader, 1), other = blocksOf(follower, 1);
+  EXPECT_EQ(one.front(), other.front()); // of the border
+  EXPECT_NE(one.back(), other.back());
+  EXPECT_TRUE(cache.copies().empty());
+}
+
+TEST(KvCacheTest, ASequenceWithStateNeverHoldsMoreThanPlanned) {
+  for (int64_t step : {1, 3, 7, 8, 9, 16, 23, 41}) {
+    KvCache cache({{"main", 8, 64, 32, 32, 32}, {"recurrent", 8, 64, 32, 4, 4, 9, true}});
+    Sequence sequence = prepared(cache, 200);
+    while (sequence.computed < 200)
+      compute(cache, sequence, std::min(step, 200 - sequence.computed));
+    cache.release(sequence);
+    EXPECT_EQ(cache.availableBlocks(1), 4);
+  }
+}
+
 TEST(StepClockTest, PromptsFitBesideStreams) {
   StepClock clock(0.2);
   EXPECT_GT(clock.promptBudget(8, 1), 1 << 30);

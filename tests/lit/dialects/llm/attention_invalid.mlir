@@ -26,7 +26,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>
 
 func.func @f(%k: tensor<?x4xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
-  // expected-error @+1 {{keys and values must have 8 columns}}
+  // expected-error @+1 {{keys must have 8 columns and values 8}}
   llm.kv_append %k, %k at %p, %s, %b into %c
       : tensor<?x4xf32, "T">, tensor<?x4xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
       !llm.kv<1 x 8 x f32, block = 4>
@@ -88,7 +88,7 @@ func.func @f(%x: tensor<?x12xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32
 
 func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
-  // expected-error @+1 {{result must have the query's shape}}
+  // expected-error @+1 {{result must have 8 columns}}
   %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
       !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x16xf32, "T">
   return
@@ -111,6 +111,63 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
   // expected-error @+1 {{attends to more positions than '!llm.kv<1 x 8 x f32, block = 4, window = 8>' keeps}}
   %0 = llm.attention %x at %p, %s, %b over %c scale 1.0 window 9 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
       !llm.kv<1 x 8 x f32, block = 4, window = 8> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%k: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4, latent>) {
+  // expected-error @+1 {{a latent cache has no values of its own}}
+  llm.kv_append %k, %k at %p, %s, %b into %c
+      : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4, latent>
+  return
+}
+
+// -----
+
+func.func @f(%k: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 16 x f32, block = 4, values = 12, latent>) {
+  // expected-error @+1 {{latents must have 12 columns and rotary keys 4}}
+  llm.latent_append %k, %k at %p, %s, %b into %c
+      : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 16 x f32, block = 4, values = 12, latent>
+  return
+}
+
+// -----
+
+func.func @f(%k: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 16 x f32, block = 4>) {
+  // expected-error @+1 {{'!llm.kv<1 x 16 x f32, block = 4>' is not latent}}
+  llm.latent_append %k, %k at %p, %s, %b into %c
+      : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 16 x f32, block = 4>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x24xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4, values = 4>, %f: tensor<4xf32>) {
+  // expected-error @+1 {{needs values of as many columns as keys}}
+  %0 = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0
+      : tensor<?x24xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4, values = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a latent cache has one head, no window, and values within its keys}}
+func.func @f(%c: !llm.kv<1 x 8 x f32, block = 4, values = 9, latent>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{heads of values must have columns}}
+func.func @f(%c: !llm.kv<1 x 8 x f32, block = 4, values = 0>) {
   return
 }
 

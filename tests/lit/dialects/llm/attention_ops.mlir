@@ -62,3 +62,28 @@ func.func @sample(%logits: tensor<?x64xf32, "L">, %params: tensor<?x16xi32, "L">
       -> (tensor<?xi32, "L">, tensor<?xf32, "L">, tensor<?x20xi32, "L">, tensor<?x20xf32, "L">)
   return
 }
+
+// Values of another width than keys, and those of a latent cache, which are in its keys.
+// CHECK-LABEL: func.func @widths
+// CHECK-SAME: !llm.kv<2 x 8 x bf16, block = 4, window = 16, values = 4>
+// CHECK-SAME: !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent>
+func.func @widths(%q: tensor<?x48xf32, "T">, %k: tensor<?x16xf32, "T">, %v: tensor<?x8xf32, "T">,
+    %r: tensor<?x4xf32, "T">, %positions: tensor<?xi32, "T">, %sequences: tensor<?xi32, "T">,
+    %table: tensor<?x?xi32, "S">, %cache: !llm.kv<2 x 8 x bf16, block = 4, window = 16, values = 4>,
+    %latent: !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent>)
+    -> (tensor<?x24xf32, "T">, tensor<?x32xf32, "T">) {
+  llm.kv_append %k, %v at %positions, %sequences, %table into %cache
+      : tensor<?x16xf32, "T">, tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
+        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x bf16, block = 4, values = 4, window = 16>
+  // CHECK: llm.latent_append %{{.*}}, %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}} : tensor<?x8xf32, "T">, tensor<?x4xf32, "T">, {{.*}}<1 x 12 x bf16, block = 4, values = 8, latent>
+  llm.latent_append %v, %r at %positions, %sequences, %table into %latent
+      : tensor<?x8xf32, "T">, tensor<?x4xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
+        tensor<?x?xi32, "S">, !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent>
+  %0 = llm.attention %q at %positions, %sequences, %table over %cache scale 0.5 window 16
+      : tensor<?x48xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<2 x 8 x bf16, block = 4, window = 16, values = 4> -> tensor<?x24xf32, "T">
+  %1 = llm.attention %q at %positions, %sequences, %table over %latent scale 0.5
+      : tensor<?x48xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent> -> tensor<?x32xf32, "T">
+  return %0, %1 : tensor<?x24xf32, "T">, tensor<?x32xf32, "T">
+}

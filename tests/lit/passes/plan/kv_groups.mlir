@@ -55,3 +55,57 @@ module attributes {engine.target = #x86} {
     return %1 : tensor<?x64xf32, "T">
   }
 }
+
+// -----
+
+// Recurrent state too.
+
+#cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #cpu} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @S "step" 1 to 64
+  engine.dim @L "step" 1 to 64
+  engine.dim @B "load" 1 to 32
+  // CHECK: engine.kv_group @recurrent "recurrent" block 16
+  // CHECK: engine.buffer @block_table "input" {{.*}} group @recurrent
+  // CHECK: engine.buffer @state.0 "kv" bf16 [#engine.expr<"2">, #engine.expr<"20">] bytes <"128"> group @recurrent
+  // CHECK: args [@x, @positions, @offsets, @block_table, @state.0, @weight.w,
+  func.func @step(%x: tensor<?x20xf32, "T"> {llm.input = "x"}, %p: tensor<?xi32, "T"> {llm.input = "positions"},
+      %o: tensor<?xi32, "S + 1"> {llm.input = "offsets"}, %b: tensor<?x?xi32, "S"> {llm.input = "block_table"},
+      %state: !llm.state<tensor<2x20xbf16>, block = 16> {llm.input = "state.0"})
+      -> (tensor<?x20xf32, "T"> {llm.output = "y"}) {
+    %w = llm.load_weight "w" : tensor<20x3xf32>
+    %0 = llm.causal_conv %x at %p, %o, %b with %state by %w : tensor<?x20xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "S + 1">, tensor<?x?xi32, "S">, !llm.state<tensor<2x20xbf16>, block = 16>, tensor<20x3xf32> -> tensor<?x20xf32, "T">
+    return %0 : tensor<?x20xf32, "T">
+  }
+}
+
+// -----
+
+// A latent cache has a group and a block table of its own beside others.
+
+#cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #cpu} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @S "step" 1 to 64
+  engine.dim @L "step" 1 to 64
+  engine.dim @B "load" 1 to 32
+  // CHECK: engine.kv_group @global "global" block 16
+  // CHECK: engine.kv_group @latent "latent" block 16
+  // CHECK: engine.buffer @block_table "input" {{.*}} group @global
+  // CHECK: engine.buffer @block_table.latent "input" {{.*}} group @latent
+  // CHECK: engine.buffer @kv.1 "kv" i8 [#engine.expr<"1536">] bytes <"1536"> group @latent
+  func.func @step(%q: tensor<?x48xf32, "T"> {llm.input = "q"}, %p: tensor<?xi32, "T"> {llm.input = "positions"},
+      %s: tensor<?xi32, "T"> {llm.input = "sequences"}, %b: tensor<?x?xi32, "S"> {llm.input = "block_table"},
+      %l: tensor<?x?xi32, "S"> {llm.input = "block_table.latent"},
+      %k0: !llm.kv<2 x 24 x f32, block = 16> {llm.input = "kv.0"},
+      %k1: !llm.kv<1 x 24 x f32, block = 16, values = 16, latent> {llm.input = "kv.1"})
+      -> (tensor<?x48xf32, "T"> {llm.output = "x"}, tensor<?x32xf32, "T"> {llm.output = "y"}) {
+    %0 = llm.attention %q at %p, %s, %b over %k0 scale 1.0 : tensor<?x48xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 24 x f32, block = 16> -> tensor<?x48xf32, "T">
+    %1 = llm.attention %q at %p, %s, %l over %k1 scale 1.0 : tensor<?x48xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 24 x f32, block = 16, values = 16, latent> -> tensor<?x32xf32, "T">
+    return %0, %1 : tensor<?x48xf32, "T">, tensor<?x32xf32, "T">
+  }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classes of the operations with recurrent state.
+#pragma once
+
+#include "dialects/llm/LlmDialect.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "dialects/llm/LlmStateOps.h.inc"

@@ -1,0 +1,15 @@
+// RUN: %ingot_opt %s | %ingot_opt | FileCheck %s
+
+// CHECK-LABEL: func.func @conv
+// CHECK-SAME: !llm.state<tensor<3x8xbf16>, block = 16>
+func.func @conv(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %o: tensor<?xi32, "S + 1">,
+    %b: tensor<?x?xi32, "S">, %s: !llm.state<tensor<3x8xbf16>, block = 16>, %w: tensor<8x4xf32>,
+    %c: tensor<8xbf16>) -> (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) {
+  // CHECK: llm.causal_conv %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} with %{{.*}} by %{{.*}} : {{.*}} -> tensor<?x8xf32, "T">
+  %0 = llm.causal_conv %x at %p, %o, %b with %s by %w : tensor<?x8xf32, "T">, tensor<?xi32, "T">,
+      tensor<?xi32, "S + 1">, tensor<?x?xi32, "S">, !llm.state<tensor<3x8xbf16>, block = 16>, tensor<8x4xf32> -> tensor<?x8xf32, "T">
+  // CHECK: llm.causal_conv {{.*}} by %{{.*}} bias(%{{.*}} : tensor<8xbf16>) : {{.*}} -> tensor<?x8xf32, "T">
+  %1 = llm.causal_conv %x at %p, %o, %b with %s by %w bias(%c : tensor<8xbf16>) : tensor<?x8xf32, "T">, tensor<?xi32, "T">,
+      tensor<?xi32, "S + 1">, tensor<?x?xi32, "S">, !llm.state<tensor<3x8xbf16>, block = 16>, tensor<8x4xf32> -> tensor<?x8xf32, "T">
+  return %0, %1 : tensor<?x8xf32, "T">, tensor<?x8xf32, "T">
+}
