@@ -8,24 +8,6 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-std::optional<ExpertMatrix> compiler::expertMatrixOf(const checkpoint::ModelConfig &config,
-                                                     StringRef name) {
-  if (!config.experts)
-    return std::nullopt;
-  const checkpoint::Experts &experts = *config.experts;
-  // Modules are called as transformers calls them, whatever the checkpoint does.
-  auto [layer, rest] = name.split((Twine(".") + StringRef(experts.module) + ".experts.").str());
-  ExpertMatrix matrix;
-  if (rest.consumeInteger(10, matrix.expert) || !rest.consume_front(".") ||
-      !rest.consume_back(".weight"))
-    return std::nullopt;
-  bool isDown = rest == StringRef(experts.down);
-  matrix.stack = (layer + ".mlp.experts." + (isDown ? "down_proj" : "gate_up_proj")).str();
-  matrix.rows = static_cast<int64_t>(isDown ? config.hiddenSize : 2 * experts.innerSize);
-  matrix.first = rest == StringRef(experts.up) ? static_cast<int64_t>(experts.innerSize) : 0;
-  return matrix;
-}
-
 Value StepBuilder::sliceRows(Value weight, int64_t first, int64_t rows) {
   auto type = cast<RankedTensorType>(weight.getType());
   return llm::SliceRowsOp::create(weights, weight.getLoc(), type.clone({rows, type.getDimSize(1)}),
@@ -59,7 +41,7 @@ std::optional<StepBuilder::StackFactors> StepBuilder::stackFactors(StringRef sta
   return factors;
 }
 
-Value StepBuilder::adaptedExpert(const ExpertMatrix &matrix, Value weight) {
+Value StepBuilder::adaptedExpert(const checkpoint::ExpertMatrix &matrix, Value weight) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
   auto factors = stackFactors(matrix.stack, shape[1], matrix.rows);
   if (!factors)

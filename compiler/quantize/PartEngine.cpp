@@ -17,7 +17,7 @@ Expected<PartEngine> PartEngine::build(mlir::MLIRContext &context, const PartOpt
                                        int64_t layer,
                                        std::span<const std::filesystem::path> replacing) {
   PartEngine part;
-  compiler::ModelPart described{layer, &part.productList, options.tapsCaches};
+  compiler::TappedPart described{{layer}, &part.productList, options.tapsCaches};
   part.result = described.tap();
   compiler::BuildOptions build = options.build;
   build.output = options.folder / "part";

@@ -158,13 +158,12 @@ std::string quantize::keyOf(const QuantizeOptions &options, const checkpoint::Ch
 Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,
                                                      const checkpoint::Checkpoint &model,
                                                      int64_t layer, int64_t length) {
-  compiler::ProductList list;
-  compiler::ModelPart described{layer, &list};
+  const compiler::ModelPart described{layer};
   compiler::DiagnosticCollector diagnostics(context);
   auto module = compiler::importModel(&context, model, {length, false, false, nullptr, &described});
   if (failed(module))
     return diagnostics.error();
-  return list;
+  return compiler::tapProducts(**module, model.config(), /*caches=*/false);
 }
 
 Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions &options,

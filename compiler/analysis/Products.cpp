@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads products and what stands before them off the imported graph, so that no family says it
 // again.
-#include "compiler/importers/Products.h"
+#include "compiler/analysis/Products.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
