@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters of experts that were trained in a stack, as the PEFT library does it for
 // `target_parameters`: its `ParamWrapper` says how the factors lie.
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/StepBuilder.h"
 #include "dialects/llm/LlmWeightOps.h"
 
@@ -27,7 +28,7 @@ std::optional<StepBuilder::StackFactors> StepBuilder::stackFactors(StringRef sta
   const checkpoint::Tensor *first = checkpoint.find(names[0]);
   if (!first && !checkpoint.find(names[1]))
     return std::nullopt;
-  auto experts = static_cast<int64_t>(checkpoint.config().experts->count);
+  auto experts = static_cast<int64_t>(checkpoint.config().firstExperts()->count);
   StackFactors factors;
   if (first && !first->shape.empty())
     factors.rank = std::max<int64_t>(1, static_cast<int64_t>(first->shape[0]) / experts);
@@ -54,7 +55,7 @@ Value StepBuilder::adaptedExpert(const checkpoint::ExpertMatrix &matrix, Value w
 /// The stack has each expert's matrix transposed: [experts * columns, rows].
 Value StepBuilder::adaptedStack(StringRef name, Value weight) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
-  auto experts = static_cast<int64_t>(checkpoint.config().experts->count);
+  auto experts = static_cast<int64_t>(checkpoint.config().firstExperts()->count);
   int64_t columns = shape[0] / experts, rows = shape[1];
   auto factors = stackFactors(name, columns, rows);
   if (!factors)

@@ -2,6 +2,7 @@
 // The programs of a model.
 #include "compiler/importers/Importer.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/Decoder.h"
 #include "compiler/importers/StepBuilder.h"
 #include "dialects/llm/LlmWeightOps.h"

@@ -2,6 +2,7 @@
 // Builds a part as a build does, without a report, and opens it through the public interface.
 #include "compiler/quantize/PartEngine.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;

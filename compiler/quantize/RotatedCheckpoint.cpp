@@ -5,6 +5,7 @@
 #include "codegen/ForEachParallel.h"
 #include "compiler/analysis/ResidualStream.h"
 #include "compiler/build/DiagnosticCollector.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/files/Digest.h"
 #include "compiler/importers/Importer.h"
 #include "compiler/quantize/CheckpointWriter.h"

@@ -2,6 +2,7 @@
 // Modules are called as transformers calls them, whatever the checkpoint does.
 #include "compiler/checkpoint/config/ExpertMatrix.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
 
 #include <charconv>
@@ -10,15 +11,16 @@ namespace ingot::checkpoint {
 
 std::optional<ExpertMatrix> expertMatrixOf(const ModelConfig &config, std::string_view name) {
   constexpr std::string_view weight = ".weight";
-  if (!config.experts)
+  const Experts *found = config.firstExperts();
+  if (!found)
     return std::nullopt;
-  const Experts &experts = *config.experts;
+  const Experts &experts = *found;
   const std::string module = message(".", experts.module, ".experts.");
-  const size_t found = name.find(module);
-  if (found == std::string_view::npos || !name.ends_with(weight))
+  const size_t at = name.find(module);
+  if (at == std::string_view::npos || !name.ends_with(weight))
     return std::nullopt;
-  const std::string_view layer = name.substr(0, found);
-  std::string_view part = name.substr(found + module.size());
+  const std::string_view layer = name.substr(0, at);
+  std::string_view part = name.substr(at + module.size());
   part.remove_suffix(weight.size());
   ExpertMatrix matrix;
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), matrix.expert);
