@@ -9,6 +9,7 @@
 #include "compiler/build/FileDigests.h"
 #include "compiler/build/GoldenTokens.h"
 #include "compiler/build/Version.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/engine_file/EngineWriter.h"
 #include "dialects/engine/EngineOps.h"

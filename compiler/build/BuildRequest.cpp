@@ -4,6 +4,7 @@
 
 #include "compiler/build/DefaultRecipe.h"
 #include "compiler/build/DiagnosticCollector.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/importers/StoredScales.h"
@@ -31,7 +32,7 @@ constexpr int64_t kMostPerStep = 1 << 20;
 /// that it is declared for.
 void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
   using checkpoint::RopeType;
-  const checkpoint::Rope &rope = request.checkpoint.config().rope;
+  const checkpoint::Rope &rope = request.checkpoint.config().ropes.front();
   if (rope.type != RopeType::LongRope && rope.type != RopeType::Dynamic)
     return;
   std::string trained = std::to_string(rope.originalPositions);
@@ -184,7 +185,7 @@ Outcome settleCache(BuildRequest &request) {
   using KvCache = checkpoint::QuantizationConfig::KvCache;
   using recipe::NumberFormat;
   NumberFormat &cache = request.recipe.kvCache;
-  uint64_t layers = request.checkpoint.config().layers;
+  uint64_t layers = request.checkpoint.config().layerCount();
   KvCache stated = request.checkpoint.quantization().kvCache;
   // Scales of a scheme that is declined mean something else.
   uint64_t scaled = stated == KvCache::Declined ? 0 : layersWithKvScales(request.checkpoint);

@@ -16,7 +16,7 @@ struct BuildRequest {
   std::vector<std::pair<const codegen::Target *, engine::TargetAttr>> targets;
   std::vector<OptionRecord> options;
   std::vector<std::string> unreadTensors; ///< of the checkpoint, which the engine is built without
-  const ModelPart *part = nullptr;        ///< unless null, nothing else of the model is built
+  const TappedPart *part = nullptr;       ///< unless null, nothing else of the model is built
 };
 
 /// The checkpoint with the adapter that is merged into it; of random weights the configuration and

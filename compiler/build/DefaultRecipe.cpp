@@ -2,6 +2,7 @@
 // By what the checkpoint stores, and what each target's products are fast in.
 #include "compiler/build/DefaultRecipe.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
 
 using namespace ingot;

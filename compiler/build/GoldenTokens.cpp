@@ -6,6 +6,7 @@
 #include "compiler/build/DiagnosticCollector.h"
 #include "compiler/build/PageLimit.h"
 #include "compiler/build/PreviewEngine.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/engine_file/EngineWriter.h"
 #include "ingot/ingot.hpp"
 
@@ -111,7 +112,8 @@ runEngine(const std::filesystem::path &path, const GoldenMaker &golden, const Bu
     const uint64_t cap = build.maxBuildMemory;
     PageLimit pages(path, cap - std::min(cap / 8, uint64_t{128} << 20));
     return runPrompts(engine, size_t(options.max_context + 1) / 2, golden.tokens,
-                      allowance(request.recipe, request.checkpoint.config().layers), progress);
+                      allowance(request.recipe, request.checkpoint.config().layerCount()),
+                      progress);
   } catch (const ingot::Error &error) {
     return errorOfRuntime(error.code(), error.what(), "golden tokens");
   }

@@ -2,8 +2,8 @@
 // Stages, and what the passes are told: target, recipe and declared shapes, as attributes.
 #include "compiler/build/Pipeline.h"
 
+#include "compiler/analysis/Products.h"
 #include "compiler/build/RegisterPasses.h"
-#include "compiler/importers/Products.h"
 #include "compiler/recipe/RecipeWords.h"
 #include "dialects/engine/EngineOps.h"
 #include "dialects/llm/LlmComputeOps.h"
@@ -230,13 +230,15 @@ void compiler::prepareContext(MLIRContext &context) {
 FailureOr<OwningOpRef<ModuleOp>>
 compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
                       const recipe::Recipe &recipe, engine::TargetAttr target,
-                      const EngineLimits &limits, const KernelTuning &tuning, const ModelPart *part,
-                      const StageObserver &observer) {
+                      const EngineLimits &limits, const KernelTuning &tuning,
+                      const TappedPart *part, const StageObserver &observer) {
   auto module = importModel(&context, checkpoint,
                             {limits.maxContext, recipe::isStatic(recipe.activations.compute),
                              recipe::isStatic(recipe.kvCache), nullptr, part});
   if (failed(module))
     return failure();
+  if (part)
+    *part->products = tapProducts(**module, checkpoint.config(), part->tapsCaches);
   (**module)->setAttr("engine.target", target);
   declareDims(**module, limits);
   observer("import", **module);

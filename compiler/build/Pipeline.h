@@ -12,6 +12,8 @@
 
 namespace ingot::compiler {
 
+struct ProductList;
+
 /// Largest step that an engine is declared for.
 struct EngineLimits {
   int64_t maxTokens = 512;   ///< tokens of a step
@@ -50,6 +52,12 @@ std::vector<std::string> matrixNames(mlir::ModuleOp module);
 /// quantizes again.
 std::vector<std::string> quantizedAgain(mlir::ModuleOp module, const recipe::Recipe &recipe);
 
+/// A part of a model whose products are looked at.
+struct TappedPart : ModelPart {
+  ProductList *products = nullptr; ///< gets them; their inputs are taps
+  bool tapsCaches = false;         ///< so are the keys and values that it appends to KV caches
+};
+
 /// Called with a stage's name and the module after it.
 using StageObserver = std::function<void(llvm::StringRef stage, mlir::ModuleOp module)>;
 
@@ -59,6 +67,6 @@ using StageObserver = std::function<void(llvm::StringRef stage, mlir::ModuleOp m
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 runPipeline(mlir::MLIRContext &context, const checkpoint::Checkpoint &checkpoint,
             const recipe::Recipe &recipe, engine::TargetAttr target, const EngineLimits &limits,
-            const KernelTuning &tuning, const ModelPart *part, const StageObserver &observer);
+            const KernelTuning &tuning, const TappedPart *part, const StageObserver &observer);
 
 } // namespace ingot::compiler

@@ -20,6 +20,12 @@ namespace ingot::checkpoint {
 
 namespace fs = std::filesystem;
 
+Checkpoint::Checkpoint(ModelConfig config)
+    : modelConfig(std::make_unique<ModelConfig>(std::move(config))) {}
+Checkpoint::Checkpoint(Checkpoint &&) noexcept = default;
+Checkpoint &Checkpoint::operator=(Checkpoint &&) noexcept = default;
+Checkpoint::~Checkpoint() = default;
+
 static constexpr std::string_view adapterConfigFile = "adapter_config.json",
                                   adapterWeightsFile = "adapter_model.safetensors";
 
@@ -124,7 +130,7 @@ Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
   auto checkpoint = openConfig(directory, /*readsQuantization=*/false);
   if (!checkpoint)
     return checkpoint.error();
-  const Json &config = checkpoint->modelConfig.raw;
+  const Json &config = checkpoint->modelConfig->raw;
   if (auto quantization = config.find("quantization_config");
       quantization && !quantization->isNull()) {
     auto member = quantization->find("quant_method");
@@ -134,14 +140,14 @@ Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
          "random weights are of the type that config.json states; a recipe quantizes them",
          /*isTold=*/true});
   }
-  checkpoint->weightless = checkpoint->modelConfig.declaredType;
+  checkpoint->weightless = checkpoint->modelConfig->declaredType;
   if (!checkpoint->weightless)
     return Error{"INGOT-E1058", "config.json does not say of which type the weights are",
                  printable((directory / "config.json").string()),
                  "add \"torch_dtype\": \"bfloat16\" or the type that was meant"};
-  if (checkpoint->modelConfig.tiedEmbeddings)
-    checkpoint->aliases.emplace(headOf(checkpoint->modelConfig),
-                                embeddingOf(checkpoint->modelConfig));
+  if (checkpoint->modelConfig->tiedEmbeddings)
+    checkpoint->aliases.emplace(headOf(*checkpoint->modelConfig),
+                                embeddingOf(*checkpoint->modelConfig));
   return checkpoint;
 }
 
@@ -184,8 +190,9 @@ Outcome Checkpoint::addAdapter(const fs::path &directory, double factor) {
           printable(weights.string()), "merge the adapter with PEFT and give the merged model"};
     stored[i].name = *std::move(name);
   }
+  const Experts *experts = modelConfig->firstExperts();
   if (auto settled = config->settle(std::span(stored).subspan(first), printable(weights.string()),
-                                    modelConfig.experts ? modelConfig.experts->count : 1);
+                                    experts ? experts->count : 1);
       !settled)
     return settled;
   allDeviations.insert(allDeviations.end(), config->deviations.begin(), config->deviations.end());
@@ -279,20 +286,20 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool read
     return config.error();
   Checkpoint checkpoint(*std::move(config));
   checkpoint.directory = directory;
-  checkpoint.allDeviations = checkpoint.modelConfig.deviations;
+  checkpoint.allDeviations = checkpoint.modelConfig->deviations;
   checkpoint.fromMistral = published;
   checkpoint.inputFiles.push_back(file);
 
   if (readsQuantization) {
     auto quantization =
-        readQuantization(checkpoint.modelConfig.raw, directory, checkpoint.inputFiles);
+        readQuantization(checkpoint.modelConfig->raw, directory, checkpoint.inputFiles);
     if (!quantization)
       return quantization.error();
     checkpoint.quantizationConfig = *std::move(quantization);
   }
   fs::path generationPath = directory / "generation_config.json";
   if (isThere(generationPath)) {
-    auto generation = GenerationConfig::read(generationPath, checkpoint.modelConfig.vocabSize);
+    auto generation = GenerationConfig::read(generationPath, checkpoint.modelConfig->vocabSize);
     if (!generation)
       return generation.error();
     checkpoint.generationConfig = *std::move(generation);
@@ -317,9 +324,9 @@ Outcome Checkpoint::openWeights(const fs::path &directory) {
   if (!opened)
     return opened;
   sayUnreadFiles(isThere(single) ? single : index);
-  if (auto taken = modelConfig.wrapper ? takeTextPart() : Outcome(); !taken)
+  if (auto taken = modelConfig->wrapper ? takeTextPart() : Outcome(); !taken)
     return taken;
-  if (auto known = renameTensors(modelConfig.names.beginnings); !known)
+  if (auto known = renameTensors(modelConfig->names.beginnings); !known)
     return known;
   if (fromMistral)
     for (const Tensor &tensor : stored)
@@ -419,16 +426,16 @@ Outcome Checkpoint::sortTensors() {
 
 /// Leaves out the layers behind the model's own that only predict more tokens than the next one.
 void Checkpoint::dropDraftLayers() {
-  for (uint64_t i = 0; i < modelConfig.draftLayers; ++i) {
-    const uint64_t layer = modelConfig.layers + i;
+  for (uint64_t i = 0; i < modelConfig->draftLayers; ++i) {
+    const uint64_t layer = modelConfig->layerCount() + i;
     const std::string known = message("model.layers.", layer, "."),
                       own = message("blk.", layer, ".");
     std::erase_if(stored, [&](const Tensor &tensor) {
       return tensor.name.starts_with(known) || tensor.name.starts_with(own);
     });
   }
-  if (modelConfig.draftLayers != 0)
-    allDeviations.push_back({"nextn_predict_layers", std::to_string(modelConfig.draftLayers),
+  if (modelConfig->draftLayers != 0)
+    allDeviations.push_back({"nextn_predict_layers", std::to_string(modelConfig->draftLayers),
                              "not read", "layers that only draft take no part",
                              /*isTold=*/true});
 }
@@ -444,7 +451,7 @@ Outcome Checkpoint::takeTextPart() {
   };
   const size_t all = stored.size();
   std::erase_if(stored, [&](const Tensor &tensor) {
-    return std::ranges::any_of(modelConfig.wrapper->skipped, startsWith(tensor.name));
+    return std::ranges::any_of(modelConfig->wrapper->skipped, startsWith(tensor.name));
   });
   if (stored.size() < all)
     allDeviations.push_back({"tensors of other parts", std::to_string(all - stored.size()),
@@ -452,7 +459,7 @@ Outcome Checkpoint::takeTextPart() {
                              /*isTold=*/true});
   if (auto known = renameTensors(beginnings); !known)
     return known;
-  modelConfig.tiedEmbeddings = !findStored(headOf(modelConfig));
+  modelConfig->tiedEmbeddings = !findStored(headOf(*modelConfig));
   return {};
 }
 
@@ -476,27 +483,27 @@ Outcome Checkpoint::resolveAliases() {
     if (!findStored(name) && findStored(storedName))
       aliases.emplace(name, storedName);
   // A GGUF file states nothing: it stores the matrix once, or twice.
-  return modelConfig.tiedEmbeddings || fromGguf ? tieEmbeddings() : Outcome();
+  return modelConfig->tiedEmbeddings || fromGguf ? tieEmbeddings() : Outcome();
 }
 
 /// A tied model stores the matrix under either name. Where both are stored and differ, which
 /// programs for training leave behind, each is what it says, as transformers has it since 5.0.
 Outcome Checkpoint::tieEmbeddings() {
-  const bool isStated = modelConfig.tiedEmbeddings;
-  const std::string embeddingName = embeddingOf(modelConfig), headName = headOf(modelConfig);
+  const bool isStated = modelConfig->tiedEmbeddings;
+  const std::string embeddingName = embeddingOf(*modelConfig), headName = headOf(*modelConfig);
   const Tensor *embedding = find(embeddingName), *head = find(headName);
   if (embedding && head && embedding != head) {
     auto same = holdTheSame(*embedding, *head);
     if (!same)
       return same.error();
-    modelConfig.tiedEmbeddings = *same;
+    modelConfig->tiedEmbeddings = *same;
     if (!*same && isStated)
       allDeviations.push_back({"tie_word_embeddings", "true", "false",
                                message("tensors ", shownName(embeddingName), " and ",
                                        shownName(headName), " are both stored, and differ"),
                                /*isTold=*/true});
   }
-  if (!modelConfig.tiedEmbeddings)
+  if (!modelConfig->tiedEmbeddings)
     return {};
   if (embedding)
     aliases.insert_or_assign(headName, embedding->name);
@@ -524,7 +531,7 @@ Expected<bool> Checkpoint::holdTheSame(const Tensor &one, const Tensor &other) c
 }
 
 const std::vector<uint64_t> &Checkpoint::eosIds() const {
-  return generationConfig.eosIds ? *generationConfig.eosIds : modelConfig.eosIds;
+  return generationConfig.eosIds ? *generationConfig.eosIds : modelConfig->eosIds;
 }
 
 std::string Checkpoint::storedName(std::string_view name) const {
@@ -554,7 +561,7 @@ Expected<const Tensor *> Checkpoint::get(std::string_view name) const {
     names.push_back(shownName(tensor.name));
   std::string fix = fromGguf ? "the file lacks what its architecture needs; convert the model again"
                              : "check that config.json belongs to these weights";
-  if (!fromGguf && name == headOf(modelConfig) && find(embeddingOf(modelConfig)))
+  if (!fromGguf && name == headOf(*modelConfig) && find(embeddingOf(*modelConfig)))
     fix = "if embedding and output head are one matrix, set tie_word_embeddings in config.json";
   return Error{"INGOT-E1038",
                message("tensor ", inQuotes(shownName(name)), " is missing",

@@ -5,17 +5,24 @@
 
 #include "compiler/checkpoint/config/Adapter.h"
 #include "compiler/checkpoint/config/GenerationConfig.h"
-#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/files/Safetensors.h"
 #include "compiler/checkpoint/quantized/QuantizationConfig.h"
 
 #include <map>
+#include <memory>
 
 namespace ingot::checkpoint {
+
+struct ModelConfig;
+struct NameBeginning;
 
 /// Holds its weight files open and no weight data. Reading is safe from several threads at once.
 class Checkpoint {
 public:
+  Checkpoint(Checkpoint &&) noexcept;
+  Checkpoint &operator=(Checkpoint &&) noexcept;
+  ~Checkpoint();
+
   /// Of a directory: reads config.json, generation_config.json (optional), and the headers of
   /// model.safetensors or of the shards that model.safetensors.index.json names. Of a GGUF file:
   /// everything before the tensors' bytes, and the other parts of a model in several files; its
@@ -48,7 +55,7 @@ public:
   /// shape.
   Outcome replaceTensors(const std::filesystem::path &path);
 
-  const ModelConfig &config() const { return modelConfig; }
+  const ModelConfig &config() const { return *modelConfig; }
   const GenerationConfig &generation() const { return generationConfig; }
   const QuantizationConfig &quantization() const { return quantizationConfig; }
 
@@ -107,7 +114,7 @@ public:
   const std::vector<std::filesystem::path> &inputs() const { return inputFiles; }
 
 private:
-  Checkpoint(ModelConfig config) : modelConfig(std::move(config)) {}
+  explicit Checkpoint(ModelConfig config);
   static Expected<Checkpoint> openGgufModel(const std::filesystem::path &path);
   static Expected<Checkpoint> openConfig(const std::filesystem::path &directory,
                                          bool readsQuantization);
@@ -126,7 +133,7 @@ private:
   const Tensor *findStored(std::string_view name) const;
 
   std::filesystem::path directory;
-  ModelConfig modelConfig;
+  std::unique_ptr<ModelConfig> modelConfig; ///< never null
   GenerationConfig generationConfig;
   QuantizationConfig quantizationConfig;
   std::vector<std::filesystem::path> inputFiles;

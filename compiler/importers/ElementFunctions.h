@@ -2,7 +2,7 @@
 // Scalar f32 functions, built in the region of a point-wise operation.
 #pragma once
 
-#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/config/LayerPlan.h"
 #include "mlir/IR/Builders.h"
 
 namespace ingot::compiler {

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters of experts that were trained in a stack, as the PEFT library does it for
 // `target_parameters`: its `ParamWrapper` says how the factors lie.
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/StepBuilder.h"
 #include "dialects/llm/LlmWeightOps.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
-
-std::optional<ExpertMatrix> compiler::expertMatrixOf(const checkpoint::ModelConfig &config,
-                                                     StringRef name) {
-  if (!config.experts)
-    return std::nullopt;
-  const checkpoint::Experts &experts = *config.experts;
-  // Modules are called as transformers calls them, whatever the checkpoint does.
-  auto [layer, rest] = name.split((Twine(".") + StringRef(experts.module) + ".experts.").str());
-  ExpertMatrix matrix;
-  if (rest.consumeInteger(10, matrix.expert) || !rest.consume_front(".") ||
-      !rest.consume_back(".weight"))
-    return std::nullopt;
-  bool isDown = rest == StringRef(experts.down);
-  matrix.stack = (layer + ".mlp.experts." + (isDown ? "down_proj" : "gate_up_proj")).str();
-  matrix.rows = static_cast<int64_t>(isDown ? config.hiddenSize : 2 * experts.innerSize);
-  matrix.first = rest == StringRef(experts.up) ? static_cast<int64_t>(experts.innerSize) : 0;
-  return matrix;
-}
 
 Value StepBuilder::sliceRows(Value weight, int64_t first, int64_t rows) {
   auto type = cast<RankedTensorType>(weight.getType());
@@ -45,7 +28,7 @@ std::optional<StepBuilder::StackFactors> StepBuilder::stackFactors(StringRef sta
   const checkpoint::Tensor *first = checkpoint.find(names[0]);
   if (!first && !checkpoint.find(names[1]))
     return std::nullopt;
-  auto experts = static_cast<int64_t>(checkpoint.config().experts->count);
+  auto experts = static_cast<int64_t>(checkpoint.config().firstExperts()->count);
   StackFactors factors;
   if (first && !first->shape.empty())
     factors.rank = std::max<int64_t>(1, static_cast<int64_t>(first->shape[0]) / experts);
@@ -59,7 +42,7 @@ std::optional<StepBuilder::StackFactors> StepBuilder::stackFactors(StringRef sta
   return factors;
 }
 
-Value StepBuilder::adaptedExpert(const ExpertMatrix &matrix, Value weight) {
+Value StepBuilder::adaptedExpert(const checkpoint::ExpertMatrix &matrix, Value weight) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
   auto factors = stackFactors(matrix.stack, shape[1], matrix.rows);
   if (!factors)
@@ -72,7 +55,7 @@ Value StepBuilder::adaptedExpert(const ExpertMatrix &matrix, Value weight) {
 /// The stack has each expert's matrix transposed: [experts * columns, rows].
 Value StepBuilder::adaptedStack(StringRef name, Value weight) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
-  auto experts = static_cast<int64_t>(checkpoint.config().experts->count);
+  auto experts = static_cast<int64_t>(checkpoint.config().firstExperts()->count);
   int64_t columns = shape[0] / experts, rows = shape[1];
   auto factors = stackFactors(name, columns, rows);
   if (!factors)

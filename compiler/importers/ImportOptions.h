@@ -11,15 +11,11 @@ namespace ingot::compiler {
 /// Positions of one KV block.
 constexpr int64_t kKvBlockTokens = 16;
 
-struct ProductList;
-
 /// A part of a model that is run on its own: @step reads what the part before it gives, in place of
 /// tokens, and its results are in the logits' place. There is no @sample.
 struct ModelPart {
   static constexpr int64_t kEmbedding = -1;
-  int64_t layer = kEmbedding;      ///< the number of layers: the head
-  ProductList *products = nullptr; ///< unless null, gets the part's products, whose inputs are taps
-  bool tapsCaches = false;         ///< so are the keys and values that it appends to KV caches
+  int64_t layer = kEmbedding; ///< the number of layers: the head
 
   /// The tap of the results of an embedding or a layer.
   std::string tap() const { return layer < 0 ? "embed" : "layers." + std::to_string(layer); }

@@ -2,8 +2,8 @@
 // The programs of a model.
 #include "compiler/importers/Importer.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/Decoder.h"
-#include "compiler/importers/Products.h"
 #include "compiler/importers/StepBuilder.h"
 #include "dialects/llm/LlmWeightOps.h"
 
@@ -17,11 +17,8 @@ FailureOr<OwningOpRef<ModuleOp>> compiler::importModel(MLIRContext *context,
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
   if (failed(importDecoder(*module, checkpoint, options)))
     return failure();
-  if (options.part) {
-    if (options.part->products)
-      *options.part->products = tapProducts(*module, checkpoint.config(), options.part->tapsCaches);
+  if (options.part)
     return module;
-  }
   addSampleProgram(*module, static_cast<int64_t>(checkpoint.config().vocabSize));
   return module;
 }

@@ -7,22 +7,20 @@
 
 using namespace ingot;
 using namespace ingot::compiler;
-using checkpoint::ModelConfig;
 using checkpoint::Rope;
 using checkpoint::RopeType;
 
 /// Columns of a head that rotate, as `modeling_rope_utils.py` calls them.
-static double rotatedColumns(const ModelConfig &config) {
-  return 2 * static_cast<double>(config.rotaryPairs());
+static double rotatedColumns(const Rope &rope, uint64_t headDim) {
+  return 2 * static_cast<double>(rope.pairs(headDim));
 }
 
 /// The base of the frequencies, stretched by a fixed number, or with dynamic scaling beyond the
 /// trained length.
-static double baseOf(const ModelConfig &config, int64_t maxContext) {
-  const Rope &rope = config.rope;
+static double baseOf(const Rope &rope, double columns, int64_t maxContext) {
   auto context = static_cast<double>(maxContext),
        original = static_cast<double>(rope.originalPositions);
-  double columns = rotatedColumns(config), growth = rope.alpha;
+  double growth = rope.alpha;
   if (rope.type == RopeType::Dynamic && context > original)
     growth = rope.factor * context / original - (rope.factor - 1);
   return rope.theta * std::pow(growth, columns / (columns - 2));
@@ -41,9 +39,7 @@ static double llama3(const Rope &rope, double frequency) {
 }
 
 /// `pair`: whose frequency it is.
-static double yarn(const ModelConfig &config, double pair, double frequency) {
-  const Rope &rope = config.rope;
-  double columns = rotatedColumns(config);
+static double yarn(const Rope &rope, double columns, double pair, double frequency) {
   // The pair, of any real number, that turns so often in the trained length.
   auto turning = [&](double turns) {
     double positions = static_cast<double>(rope.originalPositions) / (turns * 2 * std::numbers::pi);
@@ -62,21 +58,20 @@ static double yarn(const ModelConfig &config, double pair, double frequency) {
   return frequency / rope.factor * slow + frequency * (1 - slow);
 }
 
-RotaryTable compiler::rotaryTable(const ModelConfig &config, int64_t maxContext) {
-  const Rope &rope = config.rope;
-  double base = baseOf(config, maxContext);
+RotaryTable compiler::rotaryTable(const Rope &rope, uint64_t headDim, int64_t maxContext) {
+  const double columns = rotatedColumns(rope, headDim), base = baseOf(rope, columns, maxContext);
   bool isLong = rope.usesLongDivisors(static_cast<uint64_t>(maxContext));
   RotaryTable table;
   table.factor = rope.attentionFactor;
-  for (uint64_t i = 0; i < config.rotaryPairs(); ++i) {
+  for (uint64_t i = 0; i < rope.pairs(headDim); ++i) {
     auto pair = static_cast<double>(i);
-    double frequency = std::pow(base, -2 * pair / rotatedColumns(config));
+    double frequency = std::pow(base, -2 * pair / columns);
     if (rope.type == RopeType::Linear)
       frequency /= rope.factor;
     if (rope.type == RopeType::Llama3)
       frequency = llama3(rope, frequency);
     if (rope.type == RopeType::Yarn)
-      frequency = yarn(config, pair, frequency);
+      frequency = yarn(rope, columns, pair, frequency);
     if (rope.type == RopeType::LongRope)
       frequency /= (isLong ? rope.longDivisors : rope.shortDivisors)[i];
     if (!rope.divisors.empty())

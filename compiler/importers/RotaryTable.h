@@ -2,7 +2,7 @@
 // RotaryTable: what llm.rope is told of a model's rotary positions.
 #pragma once
 
-#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/config/Rope.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace ingot::compiler {
@@ -15,6 +15,6 @@ struct RotaryTable {
 /// As transformers' `modeling_rope_utils.py` defines it. Where that goes by the length which a
 /// sequence has reached, this goes by the declared context, so that a token's numbers do not depend
 /// on what follows it.
-RotaryTable rotaryTable(const checkpoint::ModelConfig &config, int64_t maxContext);
+RotaryTable rotaryTable(const checkpoint::Rope &rope, uint64_t headDim, int64_t maxContext);
 
 } // namespace ingot::compiler

@@ -2,6 +2,7 @@
 // Shorthands for building @step, and the sampling program.
 #include "compiler/importers/StepBuilder.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/StoredScales.h"
 #include "compiler/importers/UnreadTensors.h"
 #include "dialects/llm/LlmAttentionOps.h"
@@ -237,7 +238,7 @@ Value StepBuilder::adapted(StringRef name, Value weight) {
   // Factors have names of their own, which are no matrices of the model.
   if (!checkpoint.adapter() || checkpoint::isAdapterTensor(name.str()))
     return weight;
-  if (checkpoint.config().experts && checkpoint::isStackedExperts(name.str()))
+  if (checkpoint.config().firstExperts() && checkpoint::isStackedExperts(name.str()))
     return adaptedStack(name, weight);
   if (auto expert = expertMatrixOf(checkpoint.config(), name))
     weight = adaptedExpert(*expert, weight);
@@ -400,15 +401,15 @@ StepBuilder::Routing StepBuilder::route(Value logits, Value bias, int64_t perTok
   std::string rows = rowsOf(logits).str() + " * " + std::to_string(perToken);
   auto experts = rowsType(builder, rows, 0, builder.getI32Type());
   SmallVector<int64_t> groups;
-  if (router.keptGroups < router.groups)
-    for (uint64_t number : {router.groups, router.keptGroups, router.best})
+  if (router.topkGroup < router.groups)
+    for (uint64_t number : {router.groups, router.topkGroup, router.groupTopk})
       groups.push_back(static_cast<int64_t>(number));
   auto flag = [&](bool set) { return set ? builder.getUnitAttr() : UnitAttr(); };
   auto route = llm::RouteOp::create(
       builder, location, rowsType(builder, rows, 0, builder.getF32Type()), experts, logits, bias,
       flag(router.sigmoid),
       groups.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(groups),
-      flag(router.normalized), builder.getF32FloatAttr(static_cast<float>(router.epsilon)),
+      flag(router.normTopkProb), builder.getF32FloatAttr(static_cast<float>(router.epsilon)),
       builder.getF32FloatAttr(static_cast<float>(router.scale)));
   auto starts = RankedTensorType::get({llm::columnsOf(logits) + 1}, builder.getI32Type());
   auto group = llm::GroupRowsOp::create(builder, location, experts, starts, route.getExperts());

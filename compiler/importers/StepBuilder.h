@@ -3,8 +3,8 @@
 // and the sampling program.
 #pragma once
 
+#include "compiler/checkpoint/config/ExpertMatrix.h"
 #include "compiler/importers/ElementFunctions.h"
-#include "compiler/importers/ExpertMatrix.h"
 #include "compiler/importers/ImportOptions.h"
 #include "compiler/importers/StoredWeights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -166,7 +166,7 @@ private:
   mlir::Value adapted(llvm::StringRef name, mlir::Value weight);
   mlir::Value addLowRank(mlir::Value weight, mlir::Value left, mlir::Value right, double scale);
   /// The same for experts, whose adapter knows them by the parameter that stacks them.
-  mlir::Value adaptedExpert(const ExpertMatrix &expert, mlir::Value weight);
+  mlir::Value adaptedExpert(const checkpoint::ExpertMatrix &expert, mlir::Value weight);
   mlir::Value adaptedStack(llvm::StringRef name, mlir::Value weight);
   /// What the adapter has for a stack: [experts * rank, columns] and [experts * rows, rank].
   struct StackFactors {

@@ -2,6 +2,7 @@
 // Finds scales by the names that the field gives them, and reads their one number.
 #include "compiler/importers/StoredScales.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/Endian.h"
 
@@ -103,7 +104,7 @@ std::optional<KvScaleNames> compiler::kvScaleNames(const checkpoint::Checkpoint 
 
 uint64_t compiler::layersWithKvScales(const checkpoint::Checkpoint &checkpoint) {
   uint64_t layers = 0;
-  for (uint64_t i = 0; i < checkpoint.config().layers; ++i)
+  for (uint64_t i = 0; i < checkpoint.config().layerCount(); ++i)
     layers += kvScaleNames(checkpoint, message("model.layers.", i, ".",
                                                checkpoint.config().names.attention, "."))
                   .has_value();

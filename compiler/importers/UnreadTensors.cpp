@@ -2,6 +2,7 @@
 // Tells leftovers from what would change numbers, by names as transformers has them.
 #include "compiler/importers/UnreadTensors.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <array>
@@ -50,7 +51,7 @@ std::optional<uint64_t> layerOf(StringRef name) {
 /// Whether a layer is one of those that follow the model's own and only draft.
 bool draftsOnly(const Checkpoint &checkpoint, uint64_t layer) {
   const auto count = checkpoint.config().raw.find("num_nextn_predict_layers");
-  return count && count->unsignedInteger(layer - checkpoint.config().layers + 1, UINT64_MAX);
+  return count && count->unsignedInteger(layer - checkpoint.config().layerCount() + 1, UINT64_MAX);
 }
 
 class Leftovers {
@@ -63,7 +64,8 @@ public:
     auto layer = layerOf(name);
     return endsWithOneOf(name, kLeftovers) || endsWithOneOf(name, kCalibrated) ||
            llvm::any_of(kDrafts, [&](StringRef begin) { return name.starts_with(begin); }) ||
-           (layer && *layer >= checkpoint.config().layers && draftsOnly(checkpoint, *layer)) ||
+           (layer && *layer >= checkpoint.config().layerCount() &&
+            draftsOnly(checkpoint, *layer)) ||
            belongsToQuantized(name) ||
            (checkpoint.quantization().isQuantized() && endsWithOneOf(name, kQuantized));
   }

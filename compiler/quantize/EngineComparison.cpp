@@ -3,6 +3,7 @@
 // parts on disk.
 #include "compiler/quantize/EngineComparison.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/quantize/Divergence.h"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ public:
       : context(context), engine(engine), model(model), part(part), scope(scope),
         sequences(std::move(text.sequences)), progress(progress),
         hidden(static_cast<int64_t>(model.config().hiddenSize)),
-        layers(static_cast<int64_t>(model.config().layers)),
+        layers(static_cast<int64_t>(model.config().layerCount())),
         compared(std::min<int64_t>(scope.sequences, static_cast<int64_t>(sequences.size()))) {
     difference.text = std::move(text.record);
   }

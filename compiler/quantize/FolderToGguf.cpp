@@ -77,7 +77,7 @@ public:
       if (auto added = add(*name, tensor); !added)
         return added;
     }
-    if (config.rope.type == checkpoint::RopeType::Llama3)
+    if (config.ropes.front().type == checkpoint::RopeType::Llama3)
       addDivisors();
     std::ranges::sort(moves, {}, [](const Move &move) { return placeOf(move.plan.name); });
     return {};
@@ -142,8 +142,9 @@ private:
         tensor.dtype == DType::F32 || tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
     const bool isRotated = name.find(".attn_q.") != name.npos || name.find(".attn_k.") != name.npos;
     Move move{{name, tensor.dtype, tensor.shape}, &tensor, {}};
-    if (isRotated && family.gguf.rotaryPairRows && !config.rotaryPairRows)
-      move.half = config.rotaryPairs();
+    const checkpoint::Attention &attention = *config.layers.front().attention();
+    if (isRotated && family.gguf.ropeInterleaved && !attention.ropeInterleaved)
+      move.half = config.ropes.front().pairs(attention.headDim);
     const bool isWhole = tensor.bytes > 0 && !tensor.shape.empty() &&
                          (move.half == 0 || tensor.shape.front() % (2 * move.half) == 0);
     if (!isPlain || !isWhole)
@@ -159,11 +160,12 @@ private:
 
   /// What scales by wavelength divides the frequency of each pair by.
   void addDivisors() {
-    ModelConfig plain = config;
-    plain.rope = {.theta = config.rope.theta, .rotated = config.rope.rotated};
+    const checkpoint::Rope &rope = config.ropes.front();
+    const checkpoint::Rope plain = {.theta = rope.theta, .rotated = rope.rotated};
     const auto context = static_cast<int64_t>(config.maxPositions);
-    const auto whole = compiler::rotaryTable(plain, context).frequencies,
-               scaled = compiler::rotaryTable(config, context).frequencies;
+    const uint64_t headDim = config.layers.front().attention()->headDim;
+    const auto whole = compiler::rotaryTable(plain, headDim, context).frequencies,
+               scaled = compiler::rotaryTable(rope, headDim, context).frequencies;
     Move move{{std::string(checkpoint::kDivisors), DType::F32, {whole.size()}}, nullptr, {}};
     for (size_t pair = 0; pair < whole.size(); ++pair)
       move.values.push_back(whole[pair] / scaled[pair]);

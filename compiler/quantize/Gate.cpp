@@ -3,6 +3,7 @@
 #include "compiler/quantize/Gate.h"
 
 #include "codegen/ForEachParallel.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -89,9 +90,10 @@ Outcome quantize::checkGate(const GateOptions &options, const compiler::BuildReq
   if (!model)
     return model.error();
   const checkpoint::ModelConfig &own = request.checkpoint.config(), &other = model->config();
-  for (const auto &[what, ours, theirs] : {std::tuple("layers", own.layers, other.layers),
-                                           std::tuple("columns", own.hiddenSize, other.hiddenSize),
-                                           std::tuple("tokens", own.vocabSize, other.vocabSize)})
+  for (const auto &[what, ours, theirs] :
+       {std::tuple("layers", own.layerCount(), other.layerCount()),
+        std::tuple("columns", own.hiddenSize, other.hiddenSize),
+        std::tuple("tokens", own.vocabSize, other.vocabSize)})
     if (ours != theirs)
       return checkpoint::Error{"INGOT-E2164",
                                checkpoint::message("the engine's model has ", ours, " ", what,

@@ -2,6 +2,7 @@
 // The unquantized model's own rows go from layer to layer.
 #include "compiler/quantize/Importance.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/quantize/Calibration.h"
 
 using namespace ingot;
@@ -13,7 +14,7 @@ Expected<ImportanceMatrix> quantize::measureImportance(mlir::MLIRContext &contex
                                                        const PartOptions &part,
                                                        const TextOptions &text,
                                                        compiler::Progress &progress) {
-  const auto layers = static_cast<int64_t>(model.config().layers);
+  const auto layers = static_cast<int64_t>(model.config().layerCount());
   Calibration calibration(context, part, part.folder,
                           static_cast<int64_t>(model.config().hiddenSize), Knowledge::Squares);
   auto update = [&](int64_t done, int64_t total) {

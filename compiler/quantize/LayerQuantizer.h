@@ -2,8 +2,8 @@
 // Decides the codes of one layer's matrices from what their inputs were.
 #pragma once
 
+#include "compiler/analysis/Products.h"
 #include "compiler/checkpoint/Checkpoint.h"
-#include "compiler/importers/Products.h"
 #include "compiler/quantize/InputStatistics.h"
 #include "compiler/quantize/StoredLayouts.h"
 

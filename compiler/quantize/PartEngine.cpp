@@ -2,6 +2,7 @@
 // Builds a part as a build does, without a report, and opens it through the public interface.
 #include "compiler/quantize/PartEngine.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
@@ -17,7 +18,7 @@ Expected<PartEngine> PartEngine::build(mlir::MLIRContext &context, const PartOpt
                                        int64_t layer,
                                        std::span<const std::filesystem::path> replacing) {
   PartEngine part;
-  compiler::ModelPart described{layer, &part.productList, options.tapsCaches};
+  compiler::TappedPart described{{layer}, &part.productList, options.tapsCaches};
   part.result = described.tap();
   compiler::BuildOptions build = options.build;
   build.output = options.folder / "part";

@@ -3,8 +3,8 @@
 // the inputs of its products.
 #pragma once
 
+#include "compiler/analysis/Products.h"
 #include "compiler/build/PreviewEngine.h"
-#include "compiler/importers/Products.h"
 #include "compiler/quantize/CalibrationText.h"
 
 #include "ingot/ingot.hpp"

@@ -2,6 +2,7 @@
 // The order of a quantization, and what it leaves behind to go on from.
 #include "compiler/quantize/Quantize.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"
 #include "compiler/quantize/GroupBatches.h"
@@ -63,7 +64,7 @@ public:
                compiler::Progress &progress)
       : context(context), options(options), model(model), progress(progress),
         settings(layerSettings(options, model)), folder(folder),
-        layers(static_cast<int64_t>(model.config().layers)) {}
+        layers(static_cast<int64_t>(model.config().layerCount())) {}
 
   Expected<QuantizeReport> run() {
     auto parts = partOptions(options, folder);

@@ -8,6 +8,7 @@
 #include "compiler/build/DiagnosticCollector.h"
 #include "compiler/build/FileDigests.h"
 #include "compiler/build/Version.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/files/Digest.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/quantize/Calibration.h"
@@ -158,13 +159,12 @@ std::string quantize::keyOf(const QuantizeOptions &options, const checkpoint::Ch
 Expected<compiler::ProductList> quantize::productsOf(mlir::MLIRContext &context,
                                                      const checkpoint::Checkpoint &model,
                                                      int64_t layer, int64_t length) {
-  compiler::ProductList list;
-  compiler::ModelPart described{layer, &list};
+  const compiler::ModelPart described{layer};
   compiler::DiagnosticCollector diagnostics(context);
   auto module = compiler::importModel(&context, model, {length, false, false, nullptr, &described});
   if (failed(module))
     return diagnostics.error();
-  return list;
+  return compiler::tapProducts(**module, model.config(), /*caches=*/false);
 }
 
 Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions &options,
@@ -178,7 +178,7 @@ Outcome quantize::checkRecipe(mlir::MLIRContext &context, const QuantizeOptions 
                              options.format.empty() ? "--recipe" : "--format",
                              "choose compressed-tensors, or a kv_cache without static scales"};
   uint64_t most = 0;
-  for (int64_t i = 0; i < static_cast<int64_t>(model.config().layers); ++i) {
+  for (int64_t i = 0; i < static_cast<int64_t>(model.config().layerCount()); ++i) {
     auto products = productsOf(context, model, i, options.text.length);
     if (!products)
       return products.error();

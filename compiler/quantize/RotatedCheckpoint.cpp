@@ -3,10 +3,11 @@
 #include "compiler/quantize/RotatedCheckpoint.h"
 
 #include "codegen/ForEachParallel.h"
+#include "compiler/analysis/ResidualStream.h"
 #include "compiler/build/DiagnosticCollector.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/files/Digest.h"
 #include "compiler/importers/Importer.h"
-#include "compiler/importers/ResidualStream.h"
 #include "compiler/quantize/CheckpointWriter.h"
 #include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/methods/Hadamard.h"

@@ -3,6 +3,7 @@
 // in one matrix of an earlier layer.
 #include "compiler/quantize/Sensitivity.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/Divergence.h"
 #include "compiler/quantize/StoredMatrices.h"
@@ -102,7 +103,7 @@ public:
               compiler::Progress &progress)
       : context(context), options(options), model(model), part(part), progress(progress),
         settings(layerSettings(options, model)),
-        layers(static_cast<int64_t>(model.config().layers)),
+        layers(static_cast<int64_t>(model.config().layerCount())),
         hidden(static_cast<int64_t>(model.config().hiddenSize)),
         zeros(static_cast<size_t>(part.length)), given(zeros.size() * static_cast<size_t>(hidden)),
         calibration(context, this->part, part.folder, hidden,
@@ -379,7 +380,7 @@ quantize::sizesInFormats(mlir::MLIRContext &context, const QuantizeOptions &opti
     }
     return {};
   };
-  for (int64_t i = 0; i < static_cast<int64_t>(model.config().layers); ++i) {
+  for (int64_t i = 0; i < static_cast<int64_t>(model.config().layerCount()); ++i) {
     auto products = productsOf(context, model, i, options.text.length);
     if (!products)
       return products.error();

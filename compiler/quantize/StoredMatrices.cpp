@@ -7,7 +7,7 @@
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
-using compiler::ExpertMatrix;
+using checkpoint::ExpertMatrix;
 using compiler::Product;
 
 /// `values` [rows, columns] as [columns, rows].

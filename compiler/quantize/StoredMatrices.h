@@ -3,8 +3,8 @@
 // or in a stack of experts' matrices.
 #pragma once
 
+#include "compiler/analysis/Products.h"
 #include "compiler/checkpoint/Checkpoint.h"
-#include "compiler/importers/Products.h"
 #include "compiler/quantize/SafetensorsWriter.h"
 
 namespace ingot::quantize {

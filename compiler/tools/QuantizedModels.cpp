@@ -4,6 +4,7 @@
 
 #include "compiler/build/BuildRequest.h"
 #include "compiler/build/Version.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/quantize/Documents.h"
 #include "compiler/quantize/Quantize.h"

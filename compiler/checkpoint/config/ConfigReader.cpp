@@ -43,7 +43,7 @@ std::optional<DType> declaredType(JsonFields &fields) {
 
 /// A number that only files of some families leave out; the report says where one did.
 uint64_t neededOr(JsonFields &fields, std::string_view key, uint64_t absent, uint64_t most,
-                  ModelConfig &config) {
+                  ConfigDraft &config) {
   if (absent == 0 || fields.has(key))
     return fields.unsignedInteger(key, 1, most);
   config.deviations.push_back({std::string(key), "not given", std::to_string(absent),
@@ -52,42 +52,46 @@ uint64_t neededOr(JsonFields &fields, std::string_view key, uint64_t absent, uin
 }
 
 /// Heads and their size, once the widths are known.
-void readHeads(JsonFields &fields, const ConfigJson &absent, ModelConfig &config) {
+void readHeads(JsonFields &fields, const ConfigJson &absent, ConfigDraft &config) {
   // A key that is null has no default of the family's.
   uint64_t kvHeads = fields.isNull("num_key_value_heads") ? 0 : absent.kvHeads;
   uint64_t headDim = fields.isNull("head_dim") ? 0 : absent.headDim;
-  config.heads =
+  config.attention.heads =
       neededOr(fields, "num_attention_heads", absent.heads, ModelConfig::mostHeads, config);
-  config.kvHeads = fields.unsignedIntegerOr("num_key_value_heads", kvHeads ? kvHeads : config.heads,
-                                            1, config.heads);
-  if (config.heads % config.kvHeads != 0)
+  config.attention.kvHeads = fields.unsignedIntegerOr(
+      "num_key_value_heads", kvHeads ? kvHeads : config.attention.heads, 1, config.attention.heads);
+  if (config.attention.heads % config.attention.kvHeads != 0)
     fields.fail("num_key_value_heads", "INGOT-E1051",
-                message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
+                message(config.attention.kvHeads, " KV heads do not divide ",
+                        config.attention.heads, " heads"),
                 "correct num_key_value_heads");
   if (headDim != 0 || fields.has("head_dim")) {
-    config.headDim = fields.unsignedIntegerOr("head_dim", headDim, 2, ModelConfig::widestHead);
+    config.attention.headDim =
+        fields.unsignedIntegerOr("head_dim", headDim, 2, ModelConfig::widestHead);
   } else {
-    config.headDim = config.hiddenSize / config.heads;
-    if (config.hiddenSize % config.heads != 0)
-      fields.fail("num_attention_heads", "INGOT-E1051",
-                  message(config.heads, " heads do not divide hidden_size ", config.hiddenSize),
-                  "correct the two, or give head_dim");
-    if (config.headDim > ModelConfig::widestHead)
+    config.attention.headDim = config.hiddenSize / config.attention.heads;
+    if (config.hiddenSize % config.attention.heads != 0)
       fields.fail(
           "num_attention_heads", "INGOT-E1051",
-          message("heads of ", config.headDim, " elements; at most ", ModelConfig::widestHead),
-          "correct hidden_size or num_attention_heads");
+          message(config.attention.heads, " heads do not divide hidden_size ", config.hiddenSize),
+          "correct the two, or give head_dim");
+    if (config.attention.headDim > ModelConfig::widestHead)
+      fields.fail("num_attention_heads", "INGOT-E1051",
+                  message("heads of ", config.attention.headDim, " elements; at most ",
+                          ModelConfig::widestHead),
+                  "correct hidden_size or num_attention_heads");
   }
-  if (config.headDim == 0 || config.headDim % 2 != 0)
-    fields.fail("head_dim", "INGOT-E1051",
-                message("a head of ", config.headDim, " elements cannot be rotated in pairs"),
-                "the head size must be even");
+  if (config.attention.headDim == 0 || config.attention.headDim % 2 != 0)
+    fields.fail(
+        "head_dim", "INGOT-E1051",
+        message("a head of ", config.attention.headDim, " elements cannot be rotated in pairs"),
+        "the head size must be even");
 }
 
 /// A key that is absent has transformers' default, where the vocabulary has that token; one that is
 /// null, or names none of its tokens, means "no such token".
 void readOwnTokens(const Json &root, JsonFields &fields, const ConfigJson &absent,
-                   ModelConfig &config) {
+                   ConfigDraft &config) {
   const uint64_t lastId = config.vocabSize - 1;
   auto given = [&](std::string_view key) {
     return fields.has(key)
@@ -105,17 +109,17 @@ void readOwnTokens(const Json &root, JsonFields &fields, const ConfigJson &absen
 }
 
 /// Newer files say of each layer what it attends to.
-void readLayerTypes(const Json &root, JsonFields &fields, ModelConfig &config) {
+void readLayerTypes(const Json &root, JsonFields &fields, ConfigDraft &config) {
   auto types = root.find("layer_types");
   if (!types || types->isNull())
     return;
-  if (!types->isArray() || types->size() != config.layers)
+  if (!types->isArray() || types->size() != config.layers.size())
     return fields.fail(
         "layer_types", "INGOT-E1057",
-        message("this is no list of one type for each of ", config.layers, " layers"),
+        message("this is no list of one type for each of ", config.layers.size(), " layers"),
         "correct it, or leave it out");
   const std::string_view windowed =
-      config.windowIsChunk ? "chunked_attention" : "sliding_attention";
+      config.attention.windowIsChunk ? "chunked_attention" : "sliding_attention";
   std::vector<bool> slides;
   for (size_t i = 0; i < types->size(); ++i) {
     auto type = types->element(i).string();
@@ -124,7 +128,7 @@ void readLayerTypes(const Json &root, JsonFields &fields, ModelConfig &config) {
       return fields.fail("layer_types", "INGOT-E1057",
                          message("what layer ", i, " attends to is not known"),
                          message("known are \"full_attention\" and \"", windowed, "\""));
-    if (slides.back() && config.slidingWindow == 0)
+    if (slides.back() && config.attention.slidingWindow == 0)
       return fields.fail("layer_types", "INGOT-E1057",
                          message("layer ", i, " slides, but no window is given or supported"),
                          "use a checkpoint with sliding_window, of a family that has it");
@@ -146,7 +150,7 @@ Outcome checkRotation(const Json &root, const Family &family, uint64_t headDim, 
                       message("partial_rotary_factor: ", columns, " columns of a head of ", headDim,
                               " cannot be rotated in pairs"),
                       "their number must be even");
-  if (family.facts.rotaryPairRows && headDim % columns != 0)
+  if (family.layers.attention.ropeInterleaved && headDim % columns != 0)
     return root.error(
         "INGOT-E1051",
         message("partial_rotary_factor: ", columns, " columns do not divide a head of ", headDim),
@@ -172,7 +176,7 @@ uint64_t sameInAllLayers(JsonFields &fields, std::string_view key, uint64_t abse
 }
 
 /// Newer files say of each layer whether it has experts.
-void readExpertLayers(const Json &root, JsonFields &fields, ModelConfig &config) {
+void readExpertLayers(const Json &root, JsonFields &fields, ConfigDraft &config) {
   constexpr std::string_view key = "mlp_layer_types";
   const auto types = root.find(key);
   if (!config.experts || !fields.has(key))
@@ -183,17 +187,17 @@ void readExpertLayers(const Json &root, JsonFields &fields, ModelConfig &config)
     if (type && (*type == "sparse" || *type == "dense"))
       sparse.push_back(*type == "sparse");
   }
-  if (sparse.size() != config.layers)
+  if (sparse.size() != config.layers.size())
     return fields.fail(key, "INGOT-E1057",
                        message("this is no list of \"dense\" or \"sparse\" for each of ",
-                               config.layers, " layers"),
+                               config.layers.size(), " layers"),
                        "correct it, or leave it out");
   config.sparseLayers = std::move(sparse);
 }
 
 /// The numbers of experts, of all and of a token. Programs write either name of the first one:
 /// transformers has one for what others call the other.
-void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &config) {
+void readExperts(JsonFields &fields, const ConfigJson &absent, ConfigDraft &config) {
   Experts &experts = *config.experts;
   std::string_view countKey = absent.expertCount;
   const std::string_view other = countKey == "num_experts" ? "num_local_experts" : "num_experts";
@@ -205,7 +209,7 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &conf
                 message(countKey, " says that there are ", experts.count, " experts"),
                 "remove one of the two keys");
   experts.perToken = sameInAllLayers(fields, absent.expertsOfToken, absent.expertsPerToken);
-  experts.innerSize = config.intermediateSize;
+  experts.innerSize = config.mlp.innerSize;
   const std::string scoring = experts.routing.sigmoid ? "sigmoid" : "softmax";
   if (fields.stringOr("scoring_func", scoring) != scoring)
     fields.fail("scoring_func", "INGOT-E1057",
@@ -218,14 +222,13 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ModelConfig &conf
 }
 
 /// Everything but rotation.
-void readFields(const Json &root, JsonFields &fields, const Family &family, ModelConfig &config) {
+void readFields(const Json &root, JsonFields &fields, const Family &family, ConfigDraft &config) {
   const ConfigJson &absent = family.json;
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
-  config.intermediateSize =
-      absent.innerPerHidden == 0 || fields.has("intermediate_size")
-          ? fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest)
-          : absent.innerPerHidden * config.hiddenSize;
-  config.layers = fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers);
+  config.mlp.innerSize = absent.innerPerHidden == 0 || fields.has("intermediate_size")
+                             ? fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest)
+                             : absent.innerPerHidden * config.hiddenSize;
+  config.layers.resize(fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers));
   readHeads(fields, absent, config);
   config.vocabSize =
       neededOr(fields, "vocab_size", absent.vocabulary, ModelConfig::largestVocabulary, config);
@@ -243,7 +246,7 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Mode
   std::string activation = fields.stringOr(absent.activationKey, std::string(absent.activation));
   const auto other = std::ranges::find(absent.activations, activation, &ActivationName::name);
   if (other != absent.activations.end())
-    config.activation = other->activation;
+    config.mlp.activation = other->activation;
   else if (activation != absent.activation)
     fields.fail(absent.activationKey, "INGOT-E1053",
                 message("activation ", inQuotes(activation), " is not supported"),
@@ -253,18 +256,19 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Mode
   readOwnTokens(root, fields, absent, config);
 }
 
-Outcome readRotation(const Json &root, const Family &family, ModelConfig &config) {
+Outcome readRotation(const Json &root, const Family &family, ConfigDraft &config) {
   const ConfigJson &absent = family.json;
   RopeDefaults defaults = absent.rope;
   if (config.rotaryColumns != 0)
     defaults.rotated =
-        static_cast<double>(config.rotaryColumns) / static_cast<double>(config.headDim);
+        static_cast<double>(config.rotaryColumns) / static_cast<double>(config.attention.headDim);
   auto rope = Rope::read(root, config.maxPositions, defaults);
   if (!rope)
     return rope.error();
   config.rope = *rope;
   if (rope->queryBeta != 0)
-    config.queryGrowth = {.by = rope->queryBeta, .each = rope->originalPositions};
+    config.attention.temperature = {.scale = rope->queryBeta,
+                                    .floorScale = rope->originalPositions};
   const RopeDefaults forSliding = {.theta = config.slidingRope.value_or(config.rope).theta,
                                    .rotated = absent.rope.rotated};
   if (auto sliding = Rope::readSliding(root, config.maxPositions, forSliding); !sliding)
@@ -278,7 +282,7 @@ Outcome readRotation(const Json &root, const Family &family, ModelConfig &config
   else if (*sliding && config.slidingRope)
     config.slidingRope = **sliding;
   for (const Rope &each : {config.rope, config.slidingRope.value_or(config.rope)})
-    if (auto fits = checkRotation(root, family, config.headDim, each); !fits)
+    if (auto fits = checkRotation(root, family, config.attention.headDim, each); !fits)
       return fits.error();
   if (absent.scaledRope && config.rope.type != RopeType::Default &&
       config.rope.type != absent.scaledRope)
@@ -307,7 +311,7 @@ Json withKnownKeys(const Json &root, std::span<const KeyAlias> aliases) {
 Expected<ModelConfig> readFamily(const Json &file, const Family &family) {
   const Json root = family.json.aliases.empty() ? file : withKnownKeys(file, family.json.aliases);
   JsonFields fields(root);
-  ModelConfig config(root, family.facts);
+  ConfigDraft config(root, family.form, family.layers);
   config.architecture = family.architecture;
   readFields(root, fields, family, config);
   if (fields.error())
@@ -319,7 +323,8 @@ Expected<ModelConfig> readFamily(const Json &file, const Family &family) {
     config.deviations.push_back(**std::move(unread));
   if (auto rotation = readRotation(root, family, config); !rotation)
     return rotation.error();
-  return config;
+  config.planLayers(family.vary);
+  return ModelConfig(std::move(config));
 }
 
 /// Keys that may stand beside the text part, and not in it.
@@ -402,7 +407,7 @@ Expected<std::string> readArchitecture(const Json &root) {
 std::string differencesFrom(const Family &family, const Json &file) {
   const Json root = withKnownKeys(file, family.json.aliases);
   JsonFields fields(root);
-  ModelConfig config(root, family.facts);
+  ConfigDraft config(root, family.form, family.layers);
   readFields(root, fields, family, config);
   const auto unknown = unknownKeys(root, fields.asked(), family);
   constexpr size_t most = 12;

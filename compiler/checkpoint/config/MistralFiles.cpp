@@ -52,12 +52,12 @@ constexpr std::string_view knownKeys[] = {
     "use_cache",
 };
 
-std::optional<Error> readExperts(const Json &moe, ModelConfig &config) {
+std::optional<Error> readExperts(const Json &moe, ConfigDraft &config) {
   JsonFields fields(moe);
   Experts &experts = *config.experts;
   experts.count = fields.unsignedInteger("num_experts", 1, Experts::most);
   experts.perToken = fields.unsignedInteger("num_experts_per_tok", 1, experts.count);
-  experts.innerSize = config.intermediateSize;
+  experts.innerSize = config.mlp.innerSize;
   return fields.error();
 }
 
@@ -71,24 +71,26 @@ Expected<ModelConfig> parseMistralParams(std::string_view text, const std::strin
   auto moe = root->find("moe");
   bool sparse = moe && !moe->isNull();
   const Family &family = sparse ? families::mixtral : families::mistral;
-  ModelConfig config(*root, family.facts);
+  ConfigDraft config(*root, family.form, family.layers);
   config.architecture = family.architecture;
   config.hiddenSize = fields.unsignedInteger("dim", 1, ModelConfig::widest);
-  config.intermediateSize = fields.unsignedInteger("hidden_dim", 1, ModelConfig::widest);
-  config.layers = fields.unsignedInteger("n_layers", 1, ModelConfig::mostLayers);
-  config.heads = fields.unsignedInteger("n_heads", 1, ModelConfig::mostHeads);
-  config.kvHeads = fields.unsignedInteger("n_kv_heads", 1, config.heads);
-  config.headDim = fields.unsignedInteger("head_dim", 2, ModelConfig::widestHead);
+  config.mlp.innerSize = fields.unsignedInteger("hidden_dim", 1, ModelConfig::widest);
+  config.layers.resize(fields.unsignedInteger("n_layers", 1, ModelConfig::mostLayers));
+  config.attention.heads = fields.unsignedInteger("n_heads", 1, ModelConfig::mostHeads);
+  config.attention.kvHeads = fields.unsignedInteger("n_kv_heads", 1, config.attention.heads);
+  config.attention.headDim = fields.unsignedInteger("head_dim", 2, ModelConfig::widestHead);
   config.vocabSize = fields.unsignedInteger("vocab_size", 1, ModelConfig::largestVocabulary);
   config.normEpsilon = fields.number("norm_eps", 1e-30, 1.0);
-  config.slidingWindow = fields.unsignedIntegerOr("sliding_window", 0, 1, Rope::mostPositions);
+  config.attention.slidingWindow =
+      fields.unsignedIntegerOr("sliding_window", 0, 1, Rope::mostPositions);
   // The defaults of the program that these files are for.
-  config.rope.theta = fields.numberOr("rope_theta", config.slidingWindow ? 1e4 : 1e6, 1, 1e15);
+  config.rope.theta =
+      fields.numberOr("rope_theta", config.attention.slidingWindow ? 1e4 : 1e6, 1, 1e15);
   config.maxPositions = fields.unsignedIntegerOr("max_seq_len", 32768, 1, Rope::mostPositions);
   config.maxPositions = fields.unsignedIntegerOr("max_position_embeddings", config.maxPositions, 1,
                                                  Rope::mostPositions);
   config.tiedEmbeddings = fields.booleanOr("tied_embeddings", false);
-  config.rotaryPairRows = true;
+  config.attention.ropeInterleaved = true;
   config.bosId = 1;
   config.eosIds = {2};
   for (const std::string &key : root->keys())
@@ -103,12 +105,14 @@ Expected<ModelConfig> parseMistralParams(std::string_view text, const std::strin
   if (sparse)
     if (auto error = readExperts(*moe, config))
       return *std::move(error);
-  if (config.heads % config.kvHeads != 0 || config.headDim % 2 != 0)
+  if (config.attention.heads % config.attention.kvHeads != 0 || config.attention.headDim % 2 != 0)
     return root->error("INGOT-E1051",
-                       message(config.heads, " heads of ", config.headDim, " elements with ",
-                               config.kvHeads, " KV heads are impossible"),
+                       message(config.attention.heads, " heads of ", config.attention.headDim,
+                               " elements with ", config.attention.kvHeads,
+                               " KV heads are impossible"),
                        "n_kv_heads must divide n_heads, and head_dim must be even");
-  return config;
+  config.planLayers(family.vary);
+  return ModelConfig(std::move(config));
 }
 
 Expected<ModelConfig> readMistralParams(const std::filesystem::path &path) {

@@ -68,6 +68,11 @@ struct Rope {
   /// length that a sequence has reached; here a token's numbers do not depend on it.
   bool usesLongDivisors(uint64_t context) const { return context > originalPositions; }
 
+  /// Pairs of columns of a head that rotate; the others stay as they are.
+  uint64_t pairs(uint64_t headDim) const {
+    return static_cast<uint64_t>(static_cast<double>(headDim) * rotated) / 2;
+  }
+
   bool operator==(const Rope &) const = default;
 };
 

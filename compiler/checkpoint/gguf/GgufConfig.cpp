@@ -62,11 +62,11 @@ public:
   ConfigReader(GgufModel &model, const Family &named)
       : model(model), metadata(model.metadata), fields(metadata, named.gguf.name, model.tensors),
         gguf(named.gguf), family(hasExperts() ? *gguf.withExperts : named),
-        config(withoutVocabulary(model), family.facts) {}
+        config(withoutVocabulary(model), family.form, family.layers) {}
 
   Expected<ModelConfig> read() {
     config.architecture = family.architecture;
-    config.rotaryPairRows = gguf.rotaryPairRows;
+    config.attention.ropeInterleaved = gguf.ropeInterleaved;
     // Converters add the 1 to the norms' factors, and have a tensor for gate and one for up.
     config.normsLessOne = false;
     readSizes();
@@ -83,7 +83,8 @@ public:
       return *metadata.error();
     if (auto taken = takeRopeTensors(); !taken)
       return taken.error();
-    return std::move(config);
+    config.planLayers(family.vary);
+    return ModelConfig(std::move(config));
   }
 
 private:
@@ -109,7 +110,7 @@ private:
   GgufFields fields;
   const GgufMetadata &gguf;
   const Family &family;
-  ModelConfig config;
+  ConfigDraft config;
 };
 
 void ConfigReader::checkKeys() {
@@ -140,7 +141,7 @@ std::optional<uint64_t> ConfigReader::sameInAllLayers(std::string_view name, uin
   const bool isList = model.metadata.find(fields.key(name))->isArray();
   const bool allSame =
       std::adjacent_find(values->begin(), values->end(), std::not_equal_to<>()) == values->end();
-  if (allSame && values->size() == (isList ? config.layers : 1))
+  if (allSame && values->size() == (isList ? config.layers.size() : 1))
     return values->front();
   fields.fail(name, "the layers differ in this number, which is not supported",
               "use a model whose layers are all alike");
@@ -154,11 +155,11 @@ uint64_t ConfigReader::neededInAllLayers(std::string_view name, uint64_t least, 
 }
 
 void ConfigReader::readSizes() {
-  config.layers = fields.unsignedInteger("block_count", 1, ModelConfig::mostLayers);
-  config.draftLayers = fields.unsignedIntegerOr("nextn_predict_layers", 0, 0, config.layers - 1);
-  config.layers -= config.draftLayers;
+  const uint64_t blocks = fields.unsignedInteger("block_count", 1, ModelConfig::mostLayers);
+  config.draftLayers = fields.unsignedIntegerOr("nextn_predict_layers", 0, 0, blocks - 1);
+  config.layers.resize(blocks - config.draftLayers);
   config.hiddenSize = fields.unsignedInteger("embedding_length", 1, ModelConfig::widest);
-  config.intermediateSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
+  config.mlp.innerSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
   config.maxPositions = fields.unsignedInteger("context_length", 1, Rope::mostPositions);
   config.normEpsilon =
       fields.number(config.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
@@ -177,28 +178,31 @@ void ConfigReader::readSizes() {
 }
 
 void ConfigReader::readHeads() {
-  config.heads = neededInAllLayers("attention.head_count", 1, ModelConfig::mostHeads);
-  config.kvHeads =
-      sameInAllLayers("attention.head_count_kv", 1, config.heads).value_or(config.heads);
-  if (config.heads % config.kvHeads != 0)
+  config.attention.heads = neededInAllLayers("attention.head_count", 1, ModelConfig::mostHeads);
+  config.attention.kvHeads = sameInAllLayers("attention.head_count_kv", 1, config.attention.heads)
+                                 .value_or(config.attention.heads);
+  if (config.attention.heads % config.attention.kvHeads != 0)
     fields.fail("attention.head_count_kv",
-                message(config.kvHeads, " KV heads do not divide ", config.heads, " heads"),
+                message(config.attention.kvHeads, " KV heads do not divide ",
+                        config.attention.heads, " heads"),
                 "correct the number", "INGOT-E1051");
-  const uint64_t even = config.hiddenSize / config.heads;
-  config.headDim =
+  const uint64_t even = config.hiddenSize / config.attention.heads;
+  config.attention.headDim =
       fields.unsignedIntegerOr("attention.key_length", even, 2, ModelConfig::widestHead);
-  if (!fields.has("attention.key_length") && config.hiddenSize % config.heads != 0)
+  if (!fields.has("attention.key_length") && config.hiddenSize % config.attention.heads != 0)
     fields.fail("attention.head_count",
-                message(config.heads, " heads do not divide embedding_length ", config.hiddenSize),
+                message(config.attention.heads, " heads do not divide embedding_length ",
+                        config.hiddenSize),
                 "correct the two, or give attention.key_length", "INGOT-E1051");
-  if (config.headDim < 2 || config.headDim % 2 != 0 || config.headDim > ModelConfig::widestHead)
+  if (config.attention.headDim < 2 || config.attention.headDim % 2 != 0 ||
+      config.attention.headDim > ModelConfig::widestHead)
     fields.fail("attention.key_length",
-                message("a head of ", config.headDim,
+                message("a head of ", config.attention.headDim,
                         " elements cannot be rotated in pairs, or is larger ", "than ",
                         ModelConfig::widestHead),
                 "the head size must be even", "INGOT-E1051");
-  if (fields.unsignedIntegerOr("attention.value_length", config.headDim, 1,
-                               ModelConfig::widestHead) != config.headDim)
+  if (fields.unsignedIntegerOr("attention.value_length", config.attention.headDim, 1,
+                               ModelConfig::widestHead) != config.attention.headDim)
     fields.fail("attention.value_length", "heads of v have another size than those of k",
                 "use a model whose heads are all of one size");
 }
@@ -207,20 +211,20 @@ void ConfigReader::readHeads() {
 void ConfigReader::readRope() {
   Rope &rope = config.rope;
   rope.theta = fields.numberOr("rope.freq_base", Rope{}.theta, 1.0, 1e15);
-  const uint64_t columns =
-      fields.unsignedIntegerOr("rope.dimension_count", config.headDim, 1, ModelConfig::widestHead);
-  if (columns != config.headDim && !family.rotatesParts)
+  const uint64_t columns = fields.unsignedIntegerOr(
+      "rope.dimension_count", config.attention.headDim, 1, ModelConfig::widestHead);
+  if (columns != config.attention.headDim && !family.rotatesParts)
     fields.fail("rope.dimension_count", "rotating a part of each head is not supported",
                 "use a model that rotates whole heads");
-  else if (columns > config.headDim || columns % 2 != 0)
-    fields.fail(
-        "rope.dimension_count",
-        message(columns, " columns of a head of ", config.headDim, " cannot be rotated in pairs"),
-        "their number must be even", "INGOT-E1051");
+  else if (columns > config.attention.headDim || columns % 2 != 0)
+    fields.fail("rope.dimension_count",
+                message(columns, " columns of a head of ", config.attention.headDim,
+                        " cannot be rotated in pairs"),
+                "their number must be even", "INGOT-E1051");
   // Rounded up, so that the share of the head is no column less.
-  if (columns < config.headDim)
-    rope.rotated =
-        std::nextafter(static_cast<double>(columns) / static_cast<double>(config.headDim), 1.0);
+  if (columns < config.attention.headDim)
+    rope.rotated = std::nextafter(
+        static_cast<double>(columns) / static_cast<double>(config.attention.headDim), 1.0);
   const std::string type = fields.stringOr("rope.scaling.type", "linear");
   if (type != "linear" && type != "none" && type != gguf.ropeType)
     fields.fail(
@@ -259,9 +263,9 @@ void ConfigReader::readYarn() {
 
 void ConfigReader::readFromTensors() {
   config.tiedEmbeddings = !fields.hasTensor("output.weight");
-  config.attentionBias |= fields.hasTensor("blk.0.attn_q.bias");
-  config.outputBias = fields.hasTensor("blk.0.attn_output.bias");
-  config.mlpBias = fields.hasTensor("blk.0.ffn_down.bias");
+  config.attention.bias |= fields.hasTensor("blk.0.attn_q.bias");
+  config.attention.outputBias = fields.hasTensor("blk.0.attn_output.bias");
+  config.mlp.bias = fields.hasTensor("blk.0.ffn_down.bias");
 }
 
 /// Which layers have the window: each so many-th has none, or a list says it of each. And the base
@@ -269,7 +273,7 @@ void ConfigReader::readFromTensors() {
 void ConfigReader::readWindowPattern() {
   constexpr std::string_view pattern = "attention.sliding_window_pattern",
                              base = "rope.freq_base_swa";
-  if (config.slidingWindow == 0)
+  if (config.attention.slidingWindow == 0)
     return;
   if (!fields.isAsked(base) && fields.has(base)) {
     const double theta = fields.number(base, 1, 1e15);
@@ -290,11 +294,11 @@ void ConfigReader::readWindowPattern() {
       slides.push_back(*element);
   }
   // Layers that only draft may have an entry too.
-  if (slides.size() < config.layers || slides.size() != member->size())
+  if (slides.size() < config.layers.size() || slides.size() != member->size())
     fields.fail(pattern,
-                message("this is no list of a flag for each of ", config.layers, " layers"),
+                message("this is no list of a flag for each of ", config.layers.size(), " layers"),
                 "convert the model again");
-  slides.resize(config.layers);
+  slides.resize(config.layers.size());
   config.slidingLayers = std::move(slides);
 }
 
@@ -308,8 +312,8 @@ void ConfigReader::readExperts() {
   experts.storage = ExpertStorage::Apart;
   experts.count = fields.unsignedInteger("expert_count", 1, Experts::most);
   experts.perToken = fields.unsignedInteger("expert_used_count", 1, experts.count);
-  experts.innerSize = fields.unsignedIntegerOr("expert_feed_forward_length",
-                                               config.intermediateSize, 1, ModelConfig::widest);
+  experts.innerSize = fields.unsignedIntegerOr("expert_feed_forward_length", config.mlp.innerSize,
+                                               1, ModelConfig::widest);
 }
 
 Outcome ConfigReader::takeRopeTensors() {
@@ -338,7 +342,7 @@ Outcome ConfigReader::takeDivisors(std::string_view name, std::vector<float> &di
     return Error{"INGOT-E1115", message("tensor ", inQuotes(name), " ", what),
                  printable(file.path().string()), "convert the model again"};
   };
-  const uint64_t pairs = config.rotaryPairs();
+  const uint64_t pairs = config.rope.pairs(config.attention.headDim);
   if (tensor->dtype != DType::F32 || tensor->shape != std::vector{pairs})
     return unusable(message("should hold ", pairs, " numbers of type F32"));
   std::vector<std::byte> bytes(tensor->bytes);

@@ -2,13 +2,14 @@
 // Writes a model's shape as the metadata of a GGUF file: the way back from readGgufConfig().
 #pragma once
 
-#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/files/Error.h"
 
 #include <nlohmann/json.hpp>
 
 namespace ingot::checkpoint {
 
 struct Family;
+struct ModelConfig;
 
 /// The family as which models of this one are written. Errors: INGOT-E2155 where there is none.
 Expected<const Family *> ggufFamilyOf(const ModelConfig &config, const std::string &where);

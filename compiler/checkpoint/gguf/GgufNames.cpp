@@ -2,6 +2,9 @@
 // The table of tensor names. Source of the GGUF names: `gguf-py/gguf/constants.py` of llama.cpp.
 #include "compiler/checkpoint/gguf/GgufNames.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
+
 #include <algorithm>
 
 namespace ingot::checkpoint {
@@ -23,21 +26,28 @@ NameRows namesOfModel(const ModuleNames &names) {
           {"output.", message(names.head, ".")}};
 }
 
+/// Names are those of all layers, whatever mixers each has.
+bool haveSinks(const ModelConfig &config) {
+  return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
+    return layer.attention() && layer.attention()->sinks;
+  });
+}
+
 /// Names of norms count from attention on, so one depends on which others there are.
 NameRows namesOfNorms(const ModelConfig &config) {
   const NameRow input = {"attn_norm.", message(config.names.inputNorm, ".")},
                 attention = {"post_attention_norm.", message(config.names.attentionNorm, ".")},
                 feedForward = {"ffn_norm.", message(config.names.feedForwardNorm, ".")},
                 result = {"post_ffw_norm.", message(config.names.resultNorm, ".")};
-  switch (config.layerForm) {
-  case LayerForm::Shared:
+  switch (config.layers.front().norms) {
+  case NormPlacement::ParallelShared:
     return {input};
-  case LayerForm::Inputs:
-  case LayerForm::Parallel:
+  case NormPlacement::Pre:
+  case NormPlacement::Parallel:
     return {input, {message(config.names.ggufFeedForwardNorm, "."), feedForward.model}};
-  case LayerForm::Results:
+  case NormPlacement::Post:
     return {attention, result};
-  case LayerForm::Both:
+  case NormPlacement::Sandwich:
     return {input, attention, feedForward, result};
   }
   return {};
@@ -53,13 +63,14 @@ NameRows namesOfProjections(const ModelConfig &config) {
                    {"ffn_down.", feedForward(names.down)},
                    {"attn_q_norm.", attention(names.queryNorm)},
                    {"attn_k_norm.", attention(names.keyNorm)}};
-  if (config.fusedAttention)
+  const LayerPlan &layer = config.layers.front();
+  if (layer.attention() && layer.attention()->fusedQkv)
     rows.push_back({"attn_qkv.", attention(names.queryKeyValue)});
   else
     rows.insert(rows.end(), {{"attn_q.", attention(names.query)},
                              {"attn_k.", attention(names.key)},
                              {"attn_v.", attention(names.value)}});
-  if (config.fusedFeedForward)
+  if (layer.experts() ? layer.experts()->form.fusedGateUp : layer.mlp()->fusedGateUp)
     rows.push_back({"ffn_up.", feedForward(names.gateUp)});
   else
     rows.insert(rows.end(),
@@ -94,10 +105,10 @@ NameRows namesOfLayer(const ModelConfig &config) {
   NameRows rows = namesOfProjections(config);
   auto add = [&](const NameRows &more) { rows.insert(rows.end(), more.begin(), more.end()); };
   add(namesOfNorms(config));
-  if (config.attentionSinks)
+  if (haveSinks(config))
     add({{"attn_sinks.weight", message(config.names.attention, ".", config.names.sinks)}});
-  if (config.experts)
-    add(namesOfExperts(*config.experts));
+  if (const Experts *experts = config.firstExperts())
+    add(namesOfExperts(*experts));
   return rows;
 }
 
@@ -160,9 +171,10 @@ std::optional<std::string> stackOfExpert(std::string_view name, const Experts &e
 
 /// Which part of the experts of a layer a stack called `name` holds; nothing for other tensors.
 std::optional<std::string> partOfStack(std::string_view name, const ModelConfig &config) {
-  if (!config.experts || !consume(name, layerPrefix.gguf) || consumeNumber(name).empty())
+  const Experts *experts = config.firstExperts();
+  if (!experts || !consume(name, layerPrefix.gguf) || consumeNumber(name).empty())
     return std::nullopt;
-  for (const auto &[gguf, model] : partsOfExperts(*config.experts))
+  for (const auto &[gguf, model] : partsOfExperts(*experts))
     if (name == gguf + "_exps.weight")
       return model;
   return std::nullopt;
@@ -171,7 +183,7 @@ std::optional<std::string> partOfStack(std::string_view name, const ModelConfig 
 /// Adds the experts' matrices, which lie behind each other.
 Outcome addExperts(const Tensor &stack, const std::string &part, const ModelConfig &config,
                    const std::string &where, std::vector<Tensor> &tensors) {
-  const Experts &experts = *config.experts;
+  const Experts &experts = *config.firstExperts();
   if (stack.shape.size() != 3 || stack.shape[0] != experts.count)
     return Error{"INGOT-E1124",
                  message("tensor ", inQuotes(stack.name), " is no stack of ", experts.count,
@@ -200,8 +212,8 @@ std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelCon
     return translate(ggufName, namesOfModel(config.names), &NameRow::gguf, &NameRow::model);
   const std::string_view layer = consumeNumber(rest);
   auto name = translate(rest, namesOfLayer(config), &NameRow::gguf, &NameRow::model);
-  if (!name && config.experts)
-    name = translateExpert(rest, *config.experts);
+  if (const Experts *experts = config.firstExperts(); !name && experts)
+    name = translateExpert(rest, *experts);
   if (layer.empty() || !name)
     return std::nullopt;
   return message(layerPrefix.model, layer, ".", *name);
@@ -213,8 +225,8 @@ std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelCon
     return translate(modelName, namesOfModel(config.names), &NameRow::model, &NameRow::gguf);
   const std::string_view layer = consumeNumber(rest);
   auto name = translate(rest, namesOfLayer(config), &NameRow::model, &NameRow::gguf);
-  if (!name && config.experts)
-    name = stackOfExpert(rest, *config.experts);
+  if (const Experts *experts = config.firstExperts(); !name && experts)
+    name = stackOfExpert(rest, *experts);
   if (layer.empty() || !name)
     return std::nullopt;
   return message(layerPrefix.gguf, layer, ".", *name);

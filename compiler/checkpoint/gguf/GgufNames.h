@@ -3,7 +3,7 @@
 // the latter only.
 #pragma once
 
-#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/files/Error.h"
 #include "compiler/checkpoint/files/Tensor.h"
 
 #include <optional>
@@ -11,6 +11,8 @@
 #include <string_view>
 
 namespace ingot::checkpoint {
+
+struct ModelConfig;
 
 /// "blk.3.attn_q.weight" → "model.layers.3.self_attn.q_proj.weight", in a model of this
 /// configuration. Nothing for names that the table does not have.

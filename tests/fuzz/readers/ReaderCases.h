@@ -5,6 +5,8 @@
 
 #include "compiler/checkpoint/Checkpoint.h"
 #include "compiler/checkpoint/config/ConfigReader.h"
+#include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/gguf/Gguf.h"
 #include "compiler/checkpoint/quantized/QuantizationReader.h"
 #include "compiler/checkpoint/quantized/methods/Methods.h"
@@ -140,25 +142,39 @@ inline std::vector<std::string> ggufModels() {
 inline const std::vector<std::string> ggufWords = {"llama", "qwen2", "yarn", std::string(4, '\0'),
                                                    std::string("\1\0\0\0", 4)};
 
+inline void checkLayers(const ModelConfig &config) {
+  EXPECT_GT(config.normEpsilon, 0.0);
+  for (const Rope &rope : config.ropes) {
+    EXPECT_GE(rope.factor, 1.0);
+    for (float divisor : rope.divisors)
+      EXPECT_GT(divisor, 0.0f);
+  }
+  for (const LayerPlan &layer : config.layers) {
+    const Attention &attention = *layer.attention();
+    EXPECT_EQ(attention.heads % attention.kvHeads, 0u);
+    EXPECT_EQ(attention.headDim % 2, 0u);
+    EXPECT_GT(attention.headDim, 0u);
+    EXPECT_GE(attention.softcap, 0.0);
+    EXPECT_GE(attention.scaling, 0.0);
+    if (attention.rope) {
+      const Rope &rope = config.ropes.at(*attention.rope);
+      if (!rope.divisors.empty())
+        EXPECT_EQ(rope.divisors.size(), rope.pairs(attention.headDim));
+    }
+    if (const Experts *experts = layer.experts())
+      EXPECT_LE(experts->perToken, experts->count);
+  }
+}
+
 /// The checkpoint as a whole, its tensors' bytes included.
 inline std::string tryModelFile(const std::filesystem::path &path) {
   auto checkpoint = Checkpoint::open(path);
   if (!checkpoint)
     return checkpoint.error().code;
   const ModelConfig &config = checkpoint->config();
-  EXPECT_EQ(config.heads % config.kvHeads, 0u);
-  EXPECT_EQ(config.headDim % 2, 0u);
-  EXPECT_GT(config.headDim, 0u);
-  EXPECT_GE(config.rope.factor, 1.0);
-  EXPECT_GT(config.normEpsilon, 0.0);
-  if (!config.rope.divisors.empty())
-    EXPECT_EQ(config.rope.divisors.size(), config.rotaryPairs());
-  for (float divisor : config.rope.divisors)
-    EXPECT_GT(divisor, 0.0f);
+  checkLayers(config);
   for (uint64_t id : checkpoint->eosIds())
     EXPECT_LT(id, config.vocabSize);
-  if (config.experts)
-    EXPECT_LE(config.experts->perToken, config.experts->count);
   for (const Tensor &tensor : checkpoint->tensors()) {
     EXPECT_EQ(storedBytes(tensor.dtype, tensor.shape), tensor.bytes);
     std::vector<std::byte> read(tensor.bytes);
@@ -211,16 +227,8 @@ inline std::string tryModelConfig(const std::string &text) {
   auto config = parseModelConfig(text, "config.json");
   if (!config)
     return config.error().code;
-  EXPECT_EQ(config->heads % config->kvHeads, 0u);
-  EXPECT_EQ(config->headDim % 2, 0u);
-  EXPECT_GT(config->headDim, 0u);
-  EXPECT_GE(config->rope.factor, 1.0);
-  EXPECT_GT(config->normEpsilon, 0.0);
-  if (!config->slidingLayers.empty())
-    EXPECT_EQ(config->slidingLayers.size(), config->layers);
-  EXPECT_GE(config->attentionSoftcap, 0.0);
+  checkLayers(*config);
   EXPECT_GE(config->logitsSoftcap, 0.0);
-  EXPECT_GE(config->attentionMultiplier, 0.0);
   for (uint64_t id : config->eosIds)
     EXPECT_LT(id, config->vocabSize);
   return "";

@@ -3,6 +3,7 @@
 #include "compiler/checkpoint/Checkpoint.h"
 #include "compiler/checkpoint/files/ShardIndex.h"
 #include "tests/unit/checkpoint/Fixtures.h"
+#include "tests/unit/checkpoint/Layers.h"
 
 #include <vector>
 
@@ -226,7 +227,7 @@ TEST(Checkpoint, ReadsTheRealOnes) {
     }
   }
   auto rotated = Checkpoint::open(sharedData("TinyStories-656K-rot256"));
-  EXPECT_EQ(rotated->config().headDim, 16u);
-  EXPECT_EQ(rotated->config().heads, 16u);
+  EXPECT_EQ(attentionOf(rotated->config()).headDim, 16u);
+  EXPECT_EQ(attentionOf(rotated->config()).heads, 16u);
   EXPECT_NE(rotated->find("lm_head.weight"), rotated->find("model.embed_tokens.weight"));
 }

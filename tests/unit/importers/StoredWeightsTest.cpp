@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/importers/Importer.h"
 #include "passes/FusionReport.h"
+#include "tests/unit/checkpoint/Layers.h"
 #include "tests/unit/importers/EvaluatedWeights.h"
 
 #include <bit>
@@ -183,7 +184,7 @@ TEST_P(StoredBlocks, areTheirDecodedValues) {
   auto model = checkpoint::Checkpoint::open(quantized.parent_path() / "gguf" / GetParam().name);
   ASSERT_TRUE(model) << model.error().str();
   auto values = valuesOf(context, *model);
-  auto half = static_cast<size_t>(model->config().headDim / 2);
+  auto half = static_cast<size_t>(test::attentionOf(model->config()).headDim / 2);
   size_t compared = 0;
   for (const checkpoint::Tensor &tensor : model->tensors()) {
     if (!checkpoint::isBlockType(tensor.dtype))

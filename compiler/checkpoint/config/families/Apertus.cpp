@@ -9,10 +9,10 @@ static constexpr FlagKey flags[] = {kAttentionBias};
 static constexpr std::string_view meaningless[] = {"post_norm", "mlp_bias", "qk_norm"};
 
 /// Its converter puts the numbers of xIELU into the metadata.
-static void readNumbers(GgufFields &fields, ModelConfig &config) {
+static void readNumbers(GgufFields &fields, ConfigDraft &config) {
   for (std::string_view name : {"alpha_p", "alpha_n", "beta", "eps"}) {
-    const auto numbers = fields.ofLayers(message("xielu.", name), config.layers, -1e6, 1e6);
-    for (uint64_t layer = 0; layer < config.layers; ++layer)
+    const auto numbers = fields.ofLayers(message("xielu.", name), config.layerCount(), -1e6, 1e6);
+    for (uint64_t layer = 0; layer < config.layerCount(); ++layer)
       config.storedNumbers.emplace(message("model.layers.", layer, ".mlp.act_fn.", name),
                                    numbers[layer]);
   }
@@ -20,11 +20,10 @@ static void readNumbers(GgufFields &fields, ModelConfig &config) {
 
 constinit const Family apertus = {
     .architecture = "ApertusForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-              .activation = Activation::Xielu,
-              .isGated = false,
-              .names = {.inputNorm = "attention_layernorm",
-                        .feedForwardNorm = "feedforward_layernorm"}},
+    .form = {.names = {.inputNorm = "attention_layernorm",
+                       .feedForwardNorm = "feedforward_layernorm"}},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
+               .mlp = {.activation = Activation::Xielu, .isGated = false}},
     .json = {.positions = 65536,
              .bos = 1,
              .eos = 2,
@@ -34,7 +33,7 @@ constinit const Family apertus = {
              .keys = {.flags = flags},
              .meaningless = meaningless,
              .readOwn =
-                 [](JsonFields &fields, ModelConfig &) {
+                 [](JsonFields &fields, ConfigDraft &) {
                    // What transformers takes then are the numbers of one checkpoint.
                    if (!fields.has("rope_scaling") && !fields.has("rope_parameters"))
                      fields.fail("rope_scaling", "INGOT-E1052",

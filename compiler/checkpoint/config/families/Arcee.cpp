@@ -4,17 +4,17 @@
 
 namespace ingot::checkpoint::families {
 
-static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::mlpBias}};
+static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &Mlp::bias}};
 
 constinit const Family arcee = {
     .architecture = "ArceeForCausalLM",
-    .facts = {.activation = Activation::Relu2, .isGated = false},
+    .layers = {.mlp = {.activation = Activation::Relu2, .isGated = false}},
     .json = {.positions = 4096,
              .bos = 128000,
              .eos = 128001,
              .epsilon = 1e-5,
              .activation = "relu2",
              .keys = {.flags = flags}},
-    .gguf = {.name = "arcee", .rotaryPairRows = true, .writtenAs = &arcee}};
+    .gguf = {.name = "arcee", .ropeInterleaved = true, .writtenAs = &arcee}};
 
 } // namespace ingot::checkpoint::families

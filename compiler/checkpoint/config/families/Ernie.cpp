@@ -6,13 +6,14 @@
 
 namespace ingot::checkpoint::families {
 
-static void readBiases(JsonFields &fields, ModelConfig &config) {
-  config.attentionBias = config.outputBias = config.mlpBias = fields.booleanOr("use_bias", false);
+static void readBiases(JsonFields &fields, ConfigDraft &config) {
+  config.attention.bias = config.attention.outputBias = config.mlp.bias =
+      fields.booleanOr("use_bias", false);
 }
 
 constinit const Family ernie45 = {
     .architecture = "Ernie4_5ForCausalLM",
-    .facts = {.rotaryPairRows = true},
+    .layers = {.attention = {.ropeInterleaved = true}},
     .json = {.positions = 131072,
              .kvHeads = 2,
              .bos = 1,
@@ -22,7 +23,7 @@ constinit const Family ernie45 = {
              .rope = {.theta = 500000},
              .tied = true,
              .readOwn = readBiases},
-    .gguf = {.name = "ernie4_5", .rotaryPairRows = true, .writtenAs = &ernie45}};
+    .gguf = {.name = "ernie4_5", .ropeInterleaved = true, .writtenAs = &ernie45}};
 
 //===- With experts -------------------------------------------------------------------------===//
 
@@ -37,26 +38,27 @@ static constexpr std::string_view meaningless[] = {"moe_capacity", "moe_gate", "
                                                    "moe_use_aux_free"};
 
 /// Weights are divided by their sum or `moe_norm_min`, which no sum of the largest scores is below.
-static void readExperts(JsonFields &fields, ModelConfig &config) {
+static void readExperts(JsonFields &fields, ConfigDraft &config) {
   readBiases(fields, config);
   Experts &own = *config.experts;
   own.innerSize = fields.unsignedIntegerOr("moe_intermediate_size", 1536, 1, ModelConfig::widest);
   own.sharedSize =
       own.innerSize * fields.unsignedIntegerOr("moe_num_shared_experts", 2, 0, Experts::most);
-  const uint64_t first = fields.unsignedIntegerOr("moe_layer_start_index", 1, 0, config.layers),
-                 each = fields.unsignedIntegerOr("moe_layer_interval", 1, 1, config.layers);
+  const uint64_t first =
+                     fields.unsignedIntegerOr("moe_layer_start_index", 1, 0, config.layerCount()),
+                 each = fields.unsignedIntegerOr("moe_layer_interval", 1, 1, config.layerCount());
   // -1 is the last layer.
   double last = fields.numberOr("moe_layer_end_index", -1, -1, ModelConfig::mostLayers);
   if (last < 0)
-    last = static_cast<double>(config.layers);
-  for (uint64_t layer = 0; layer < config.layers; ++layer)
+    last = static_cast<double>(config.layerCount());
+  for (uint64_t layer = 0; layer < config.layerCount(); ++layer)
     config.sparseLayers.push_back((layer + 1) % each == 0 && layer >= first &&
                                   static_cast<double>(layer) <= last);
 }
 
 constinit const Family ernie45Moe = {
     .architecture = "Ernie4_5_MoeForCausalLM",
-    .facts = {.rotaryPairRows = true, .experts = experts()},
+    .layers = {.attention = {.ropeInterleaved = true}, .experts = experts()},
     .json = {.positions = 131072,
              .kvHeads = 4,
              .bos = 1,
@@ -70,11 +72,12 @@ constinit const Family ernie45Moe = {
              .meaningless = meaningless,
              .readOwn = readExperts},
     .gguf = {.name = "ernie4_5-moe",
-             .rotaryPairRows = true,
-             .readOwn = [](GgufFields &fields, ModelConfig &config) {
+             .ropeInterleaved = true,
+             .readOwn = [](GgufFields &fields, ConfigDraft &config) {
                config.experts->routing.biasIsRow = false;
                readRoutedExperts(fields, config, 1);
-               if (fields.unsignedIntegerOr("interleave_moe_layer_step", 1, 1, config.layers) != 1)
+               if (fields.unsignedIntegerOr("interleave_moe_layer_step", 1, 1,
+                                            config.layerCount()) != 1)
                  fields.fail("interleave_moe_layer_step", "only 1 is supported",
                              "use a model with experts in all layers that follow each other");
              }}};

@@ -3,26 +3,27 @@
 // window, three of four layers have it, and the others do not rotate. K-EXAONE: norms before, and
 // experts in all layers but the first.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/NopeLayers.h"
 #include "compiler/checkpoint/config/families/RoutedExperts.h"
 
 namespace ingot::checkpoint::families {
 
 static constexpr CountKey window[] = {slidingWindow(4096)};
 static constexpr CountKey ggufWindow[] = {
-    {"attention.sliding_window", &ModelConfig::slidingWindow, 0, 0, Rope::mostPositions}};
+    {"attention.sliding_window", &Attention::slidingWindow, 0, 0, Rope::mostPositions}};
 
 /// The pattern is a number, or letters that `layer_types` repeats.
-static void readPattern(JsonFields &fields, ModelConfig &config) {
+static void readPattern(JsonFields &fields, ConfigDraft &config) {
   constexpr std::string_view key = "sliding_window_pattern";
   if (fields.has(key) && !fields.has("layer_types"))
     config.fullEvery = fields.unsignedInteger(key, 1, ModelConfig::mostLayers);
 }
 
 constinit const Family exaone4 = {.architecture = "Exaone4ForCausalLM",
-                                  .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-                                            .layerForm = LayerForm::Results,
-                                            .onlySlidingRotates = true,
-                                            .fullEvery = 4},
+                                  .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
+                                             .norms = NormPlacement::Post,
+                                             .fullEvery = 4},
+                                  .vary = rotateInWindows,
                                   .json = {.kvHeads = 32,
                                            .bos = 0,
                                            .eos = 2,
@@ -33,10 +34,10 @@ constinit const Family exaone4 = {.architecture = "Exaone4ForCausalLM",
 
 constinit const Family exaoneMoe = {
     .architecture = "ExaoneMoeForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-              .onlySlidingRotates = true,
-              .fullEvery = 4,
-              .experts = sigmoidExperts("e_score_correction_bias")},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
+               .experts = sigmoidExperts("e_score_correction_bias"),
+               .fullEvery = 4},
+    .vary = rotateInWindows,
     .json = {.kvHeads = 32,
              .bos = 1,
              .eos = 53,
@@ -44,14 +45,14 @@ constinit const Family exaoneMoe = {
              .expertsPerToken = 8,
              .keys = {.counts = window},
              .readOwn =
-                 [](JsonFields &fields, ModelConfig &config) {
+                 [](JsonFields &fields, ConfigDraft &config) {
                    readPattern(fields, config);
                    RoutedExperts{.innerSize = 1024, .shared = "num_shared_experts", .scale = 2.5}
                        .read(fields, config);
                  }},
     .gguf = {.name = "exaone-moe",
              .keys = {.counts = ggufWindow},
-             .readOwn = [](GgufFields &fields, ModelConfig &config) {
+             .readOwn = [](GgufFields &fields, ConfigDraft &config) {
                readRoutedExperts(fields, config, 2);
              }}};
 

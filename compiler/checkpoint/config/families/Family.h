@@ -3,7 +3,7 @@
 // in this folder and a line in Families.h.
 #pragma once
 
-#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/config/ConfigDraft.h"
 #include "compiler/checkpoint/config/families/GgufFields.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 
@@ -11,22 +11,38 @@
 
 namespace ingot::checkpoint {
 
-/// A key that sets a field of ModelConfig, or two.
+/// What a key sets: of the model, or of all its layers.
+template <class T>
+using Field = std::variant<T ModelConfig::*, T LayerPattern::*, T Attention::*, T Mlp::*>;
+
+/// `field` of `config`, before its layers are planned.
+template <class T> T &valueOf(const Field<T> &field, ConfigDraft &config) {
+  struct {
+    ConfigDraft &config;
+    T &operator()(T ModelConfig::*field) const { return config.*field; }
+    T &operator()(T LayerPattern::*field) const { return config.*field; }
+    T &operator()(T Attention::*field) const { return config.attention.*field; }
+    T &operator()(T Mlp::*field) const { return config.mlp.*field; }
+  } visitor{config};
+  return std::visit(visitor, field);
+}
+
+/// A key that sets a field, or two.
 struct FlagKey {
   std::string_view key;
-  bool ModelConfig::*field;
+  Field<bool> field;
   bool absent = false; ///< what an absent key means
-  bool ModelConfig::*second = nullptr;
+  std::optional<Field<bool>> second = {};
 };
 struct CountKey {
   std::string_view key;
-  uint64_t ModelConfig::*field;
+  Field<uint64_t> field;
   uint64_t absent, least, most;
   bool nullIsNone = false; ///< a key that is null means 0, not what an absent one does
 };
 struct NumberKey {
   std::string_view key;
-  double ModelConfig::*field;
+  Field<double> field;
   double absent, least, most;
   bool nullIsNone = false;
 };
@@ -73,7 +89,7 @@ struct ConfigJson {
   OwnKeys keys = {};
   std::span<const std::string_view> meaningless = {}; ///< keys that repeat others or say nothing
   std::span<const std::string_view> refused = {};     ///< keys that must be off
-  void (*readOwn)(JsonFields &fields, ModelConfig &config) = nullptr; ///< what rows cannot say
+  void (*readOwn)(JsonFields &fields, ConfigDraft &config) = nullptr; ///< what rows cannot say
 };
 
 struct Family;
@@ -97,17 +113,20 @@ struct Wrapper {
 /// "ARCHITECTURE.".
 struct GgufMetadata {
   std::string_view name = {};     ///< general.architecture; empty: not read from such files
-  bool rotaryPairRows = false;    ///< the converter orders rows of q and k by rotary pairs
+  bool ropeInterleaved = false;   ///< the converter orders rows of q and k by rotary pairs
   std::string_view ropeType = {}; ///< of rope.scaling.type, beside none and linear
   OwnKeys keys = {};
   const Family *withExperts = nullptr; ///< the family of a model that has experts
-  void (*readOwn)(GgufFields &fields, ModelConfig &config) = nullptr;
+  void (*readOwn)(GgufFields &fields, ConfigDraft &config) = nullptr;
   const Family *writtenAs = nullptr; ///< whose files models of this family become; null: none
 };
 
 struct Family {
   std::string_view architecture; ///< as config.json names it
-  FamilyFacts facts = {};
+  ModelForm form = {};
+  LayerPattern layers = {};
+  /// Where layers differ in more than lists and windows say: changes the plan of each.
+  void (*vary)(const ConfigDraft &config, LayerPlan &layer) = nullptr;
   bool rotatesParts = false; ///< heads may rotate in part
   ConfigJson json = {};
   GgufMetadata gguf = {};
@@ -115,35 +134,37 @@ struct Family {
 };
 
 /// Sets the fields of `config` that `keys` are for. `Fields`: JsonFields or GgufFields.
-template <class Fields> void readKeys(Fields &fields, const OwnKeys &keys, ModelConfig &config) {
+template <class Fields> void readKeys(Fields &fields, const OwnKeys &keys, ConfigDraft &config) {
   auto absent = [&](const auto &key) {
     return key.nullIsNone && fields.isNull(key.key) ? 0 : key.absent;
   };
   for (const FlagKey &key : keys.flags) {
-    config.*key.field = fields.booleanOr(key.key, key.absent);
+    const bool value = fields.booleanOr(key.key, key.absent);
+    valueOf(key.field, config) = value;
     if (key.second)
-      config.*key.second = config.*key.field;
+      valueOf(*key.second, config) = value;
   }
   for (const CountKey &key : keys.counts)
-    config.*key.field = fields.unsignedIntegerOr(key.key, absent(key), key.least, key.most);
+    valueOf(key.field, config) =
+        fields.unsignedIntegerOr(key.key, absent(key), key.least, key.most);
   for (const NumberKey &key : keys.numbers)
-    config.*key.field = fields.numberOr(key.key, absent(key), key.least, key.most);
+    valueOf(key.field, config) = fields.numberOr(key.key, absent(key), key.least, key.most);
 }
 
 /// Numbers that multiply or cap are between these.
 inline constexpr double kLeastFactor = 1e-9, kMostFactor = 1e9;
 
-constexpr NumberKey factorKey(std::string_view key, double ModelConfig::*field, double absent) {
+constexpr NumberKey factorKey(std::string_view key, Field<double> field, double absent) {
   return {key, field, absent, kLeastFactor, kMostFactor};
 }
 
 /// A bias on all four projections of attention.
-inline constexpr FlagKey kAttentionBias = {"attention_bias", &ModelConfig::attentionBias, false,
-                                           &ModelConfig::outputBias};
+inline constexpr FlagKey kAttentionBias = {"attention_bias", &Attention::bias, false,
+                                           &Attention::outputBias};
 
 /// Null is no window.
 constexpr CountKey slidingWindow(uint64_t absent) {
-  return {"sliding_window", &ModelConfig::slidingWindow, absent, 1, Rope::mostPositions, true};
+  return {"sliding_window", &Attention::slidingWindow, absent, 1, Rope::mostPositions, true};
 }
 
 } // namespace ingot::checkpoint

@@ -13,7 +13,7 @@ static constexpr ModuleNames names = {.feedForwardNorm = "pre_feedforward_layern
 static constexpr std::string_view meaningless[] = {
     "hidden_act", "_sliding_window_pattern", "sliding_window_pattern", "rope_local_base_freq"};
 
-static constexpr NumberKey capKey(std::string_view key, double ModelConfig::*field, double absent) {
+static constexpr NumberKey capKey(std::string_view key, Field<double> field, double absent) {
   NumberKey row = factorKey(key, field, absent);
   row.nullIsNone = true;
   return row;
@@ -23,13 +23,13 @@ static constexpr NumberKey capKey(std::string_view key, double ModelConfig::*fie
 
 static constexpr CountKey window[] = {slidingWindow(4096)};
 static constexpr NumberKey caps[] = {
-    capKey("attn_logit_softcapping", &ModelConfig::attentionSoftcap, 50),
+    capKey("attn_logit_softcapping", &Attention::softcap, 50),
     capKey("final_logit_softcapping", &ModelConfig::logitsSoftcap, 30)};
 static constexpr CountKey ggufWindow[] = {
-    {"attention.sliding_window", &ModelConfig::slidingWindow, 4096, 0, Rope::mostPositions}};
+    {"attention.sliding_window", &Attention::slidingWindow, 4096, 0, Rope::mostPositions}};
 
 /// sqrt(hidden size) in the type that the model computes with.
-static double embeddingMultiplier(const ModelConfig &config) {
+static double embeddingMultiplier(const ConfigDraft &config) {
   double root = std::sqrt(static_cast<double>(config.hiddenSize));
   if (config.declaredType == DType::BF16) {
     auto bits = std::bit_cast<uint32_t>(static_cast<float>(root));
@@ -41,28 +41,28 @@ static double embeddingMultiplier(const ModelConfig &config) {
   return root;
 }
 
-static void readMultipliers(JsonFields &fields, ModelConfig &config) {
+static void readMultipliers(JsonFields &fields, ConfigDraft &config) {
   config.embeddingMultiplier = embeddingMultiplier(config);
-  config.attentionMultiplier =
+  config.attention.scaling =
       1 / std::sqrt(fields.numberOr("query_pre_attn_scalar", 256, 1, kMostFactor));
 }
 
 /// No key says what scores are multiplied by: the largest model of each family, known by its
 /// layers, differs from the others.
-static void setMultipliers(ModelConfig &config, uint64_t layersOfLargest) {
+static void setMultipliers(ConfigDraft &config, uint64_t layersOfLargest) {
   config.embeddingMultiplier = std::sqrt(static_cast<float>(config.hiddenSize));
-  const uint64_t scaled =
-      config.layers == layersOfLargest ? config.hiddenSize / config.heads : config.headDim;
-  config.attentionMultiplier = 1 / std::sqrt(static_cast<double>(scaled));
+  const uint64_t scaled = config.layerCount() == layersOfLargest
+                              ? config.hiddenSize / config.attention.heads
+                              : config.attention.headDim;
+  config.attention.scaling = 1 / std::sqrt(static_cast<double>(scaled));
 }
 
 constinit const Family gemma2 = {
     .architecture = "Gemma2ForCausalLM",
-    .facts = {.layerForm = LayerForm::Both,
-              .normsLessOne = true,
-              .activation = Activation::GeluTanh,
-              .fullEvery = 2,
-              .names = names},
+    .form = {.normsLessOne = true, .names = names},
+    .layers = {.mlp = {.activation = Activation::GeluTanh},
+               .norms = NormPlacement::Sandwich,
+               .fullEvery = 2},
     .json = {.positions = 8192,
              .kvHeads = 4,
              .bos = 2,
@@ -76,21 +76,21 @@ constinit const Family gemma2 = {
              .readOwn = readMultipliers},
     .gguf = {.name = "gemma2",
              .keys = {.counts = ggufWindow, .numbers = caps},
-             .readOwn = [](GgufFields &, ModelConfig &config) { setMultipliers(config, 46); },
+             .readOwn = [](GgufFields &, ConfigDraft &config) { setMultipliers(config, 46); },
              .writtenAs = &gemma2}};
 
 //===- Gemma 3 ------------------------------------------------------------------------------===//
 
 static constexpr CountKey windows[] = {
-    slidingWindow(4096), {"sliding_window_pattern", &ModelConfig::fullEvery, 6, 1, 1u << 14}};
+    slidingWindow(4096), {"sliding_window_pattern", &LayerPattern::fullEvery, 6, 1, 1u << 14}};
 static constexpr NumberKey cap[] = {
     capKey("final_logit_softcapping", &ModelConfig::logitsSoftcap, 0)};
 static constexpr CountKey ggufNoWindow[] = {
-    {"attention.sliding_window", &ModelConfig::slidingWindow, 0, 0, Rope::mostPositions}};
+    {"attention.sliding_window", &Attention::slidingWindow, 0, 0, Rope::mostPositions}};
 static constexpr NumberKey ggufCap[] = {
     {"final_logit_softcapping", &ModelConfig::logitsSoftcap, 0, 0, kMostFactor}};
 
-static void readJson(JsonFields &fields, ModelConfig &config) {
+static void readJson(JsonFields &fields, ConfigDraft &config) {
   readMultipliers(fields, config);
   // transformers has the key, and computes without it.
   if (fields.has("attn_logit_softcapping"))
@@ -100,19 +100,18 @@ static void readJson(JsonFields &fields, ModelConfig &config) {
   config.slidingRope.emplace().theta = fields.numberOr("rope_local_base_freq", 10000, 1, 1e15);
 }
 
-static void readGguf(GgufFields &fields, ModelConfig &config) {
+static void readGguf(GgufFields &fields, ConfigDraft &config) {
   setMultipliers(config, 62);
   config.slidingRope.emplace().theta = fields.numberOr("rope.freq_base_swa", 10000, 1, 1e15);
 }
 
 constinit const Family gemma3 = {
     .architecture = "Gemma3ForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-              .layerForm = LayerForm::Both,
-              .normsLessOne = true,
-              .activation = Activation::GeluTanh,
-              .fullEvery = 6,
-              .names = names},
+    .form = {.normsLessOne = true, .names = names},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
+               .mlp = {.activation = Activation::GeluTanh},
+               .norms = NormPlacement::Sandwich,
+               .fullEvery = 6},
     .json = {.positions = 131072,
              .kvHeads = 4,
              .bos = 2,

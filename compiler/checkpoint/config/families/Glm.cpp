@@ -7,15 +7,15 @@
 
 namespace ingot::checkpoint::families {
 
-static constexpr FlagKey flags[] = {{"attention_bias", &ModelConfig::attentionBias, true}};
+static constexpr FlagKey flags[] = {{"attention_bias", &Attention::bias, true}};
 
 constinit const Family glm4 = {.architecture = "Glm4ForCausalLM",
-                               .facts = {.layerForm = LayerForm::Both,
-                                         .fusedFeedForward = true,
-                                         .rotaryPairRows = true,
-                                         .names = {.attentionNorm = "post_self_attn_layernorm",
-                                                   .feedForwardNorm = "post_attention_layernorm",
-                                                   .resultNorm = "post_mlp_layernorm"}},
+                               .form = {.names = {.attentionNorm = "post_self_attn_layernorm",
+                                                  .feedForwardNorm = "post_attention_layernorm",
+                                                  .resultNorm = "post_mlp_layernorm"}},
+                               .layers = {.attention = {.ropeInterleaved = true},
+                                          .mlp = {.fusedGateUp = true},
+                                          .norms = NormPlacement::Sandwich},
                                .rotatesParts = true,
                                .json = {.positions = 131072,
                                         .kvHeads = 2,
@@ -23,19 +23,19 @@ constinit const Family glm4 = {.architecture = "Glm4ForCausalLM",
                                         .epsilon = 1.5625e-7,
                                         .rope = {.rotated = 0.5},
                                         .keys = {.flags = flags}},
-                               .gguf = {.name = "glm4", .rotaryPairRows = true}};
+                               .gguf = {.name = "glm4", .ropeInterleaved = true}};
 
 //===- GLM-4.5, 4.6 and 4.7 -----------------------------------------------------------------===//
 
-static constexpr FlagKey bias[] = {{"attention_bias", &ModelConfig::attentionBias}};
+static constexpr FlagKey bias[] = {{"attention_bias", &Attention::bias}};
 static constexpr std::string_view meaningless[] = {"num_mtp_layers", "topk_method", "scoring_func",
                                                    "moe_layer_freq", "ep_size"};
 
 constinit const Family glm4Moe = {
     .architecture = "Glm4MoeForCausalLM",
     // Its converter took Hugging Face's name for the one that Gemma's files have.
-    .facts = {.experts = sigmoidExperts("gate.e_score_correction_bias"),
-              .names = {.ggufFeedForwardNorm = "post_attention_norm"}},
+    .form = {.names = {.ggufFeedForwardNorm = "post_attention_norm"}},
+    .layers = {.experts = sigmoidExperts("gate.e_score_correction_bias")},
     .rotatesParts = true,
     .json = {.positions = 131072,
              .kvHeads = 8,
@@ -46,15 +46,15 @@ constinit const Family glm4Moe = {
              .keys = {.flags = bias},
              .meaningless = meaningless,
              .readOwn =
-                 [](JsonFields &fields, ModelConfig &config) {
+                 [](JsonFields &fields, ConfigDraft &config) {
                    RoutedExperts{.innerSize = 1408}.read(fields, config);
                    if (fields.booleanOr("use_qk_norm", false))
-                     config.queryKeyNorm = QueryKeyNorm::Heads;
+                     config.attention.queryKeyNorm = QueryKeyNorm::Heads;
                  }},
-    .gguf = {.name = "glm4moe", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+    .gguf = {.name = "glm4moe", .readOwn = [](GgufFields &fields, ConfigDraft &config) {
                readRoutedExperts(fields, config, 2);
                if (fields.hasTensor("blk.0.attn_q_norm.weight"))
-                 config.queryKeyNorm = QueryKeyNorm::Heads;
+                 config.attention.queryKeyNorm = QueryKeyNorm::Heads;
              }}};
 
 } // namespace ingot::checkpoint::families

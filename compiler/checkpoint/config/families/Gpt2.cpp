@@ -32,24 +32,22 @@ static constexpr NameBeginning beginnings[] = {{"transformer.h.", "model.layers.
 
 constinit const Family gpt2 = {
     .architecture = "GPT2LMHeadModel",
-    .facts = {.norm = NormKind::LayerBias,
-              .activation = Activation::GeluTanh,
-              .attentionBias = true,
-              .fusedAttention = true,
-              .inputsFirst = true,
-              .positionTable = true,
-              .isGated = false,
-              .names = {.embedding = "model.wte",
-                        .norm = "model.ln_f",
-                        .positions = "model.wpe",
-                        .attention = "attn",
-                        .queryKeyValue = "c_attn",
-                        .output = "c_proj",
-                        .up = "c_fc",
-                        .down = "c_proj",
-                        .inputNorm = "ln_1",
-                        .feedForwardNorm = "ln_2",
-                        .beginnings = beginnings}},
+    .form = {.norm = NormKind::LayerBias,
+             .inputsFirst = true,
+             .learnedPositions = true,
+             .names = {.embedding = "model.wte",
+                       .norm = "model.ln_f",
+                       .positions = "model.wpe",
+                       .attention = "attn",
+                       .queryKeyValue = "c_attn",
+                       .output = "c_proj",
+                       .up = "c_fc",
+                       .down = "c_proj",
+                       .inputNorm = "ln_1",
+                       .feedForwardNorm = "ln_2",
+                       .beginnings = beginnings}},
+    .layers = {.attention = {.bias = true, .outputBias = true, .fusedQkv = true},
+               .mlp = {.activation = Activation::GeluTanh, .isGated = false, .bias = true}},
     .json = {.positions = 1024,
              .bos = 50256,
              .eos = 50256,
@@ -63,13 +61,12 @@ constinit const Family gpt2 = {
              .innerPerHidden = 4,
              .meaningless = meaningless,
              .readOwn =
-                 [](JsonFields &fields, ModelConfig &config) {
-                   config.outputBias = config.mlpBias = true;
+                 [](JsonFields &fields, ConfigDraft &config) {
                    if (!fields.booleanOr("scale_attn_weights", true))
-                     config.attentionMultiplier = 1;
+                     config.attention.scaling = 1;
                  }},
     // Its converter transposes the matrices.
     .gguf = {.name = "gpt2",
-             .readOwn = [](GgufFields &, ModelConfig &config) { config.inputsFirst = false; }}};
+             .readOwn = [](GgufFields &, ConfigDraft &config) { config.inputsFirst = false; }}};
 
 } // namespace ingot::checkpoint::families

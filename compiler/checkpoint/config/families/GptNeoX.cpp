@@ -6,7 +6,7 @@
 namespace ingot::checkpoint::families {
 
 static constexpr FlagKey flags[] = {
-    {"attention_bias", &ModelConfig::attentionBias, true, &ModelConfig::outputBias}};
+    {"attention_bias", &Attention::bias, true, &Attention::outputBias}};
 static constexpr KeyAlias aliases[] = {{"rotary_emb_base", "rope_theta"},
                                        {"rotary_pct", "partial_rotary_factor"}};
 static constexpr ActivationName activations[] = {{"gelu_fast", Activation::GeluTanh},
@@ -17,20 +17,18 @@ static constexpr NameBeginning beginnings[] = {{"gpt_neox.", "model."}, {"embed_
 
 constinit const Family gptNeoX = {
     .architecture = "GPTNeoXForCausalLM",
-    .facts = {.layerForm = LayerForm::Parallel,
-              .norm = NormKind::LayerBias,
-              .activation = Activation::Gelu,
-              .fusedAttention = true,
-              .fusedByHeads = true,
-              .isGated = false,
-              .names = {.embedding = "model.embed_in",
-                        .norm = "model.final_layer_norm",
-                        .attention = "attention",
-                        .queryKeyValue = "query_key_value",
-                        .output = "dense",
-                        .up = "dense_h_to_4h",
-                        .down = "dense_4h_to_h",
-                        .beginnings = beginnings}},
+    .form = {.norm = NormKind::LayerBias,
+             .names = {.embedding = "model.embed_in",
+                       .norm = "model.final_layer_norm",
+                       .attention = "attention",
+                       .queryKeyValue = "query_key_value",
+                       .output = "dense",
+                       .up = "dense_h_to_4h",
+                       .down = "dense_4h_to_h",
+                       .beginnings = beginnings}},
+    .layers = {.attention = {.fusedQkv = true, .fusedByHeads = true},
+               .mlp = {.activation = Activation::Gelu, .isGated = false},
+               .norms = NormPlacement::Parallel},
     .rotatesParts = true,
     .json = {.bos = 0,
              .eos = 2,
@@ -43,17 +41,17 @@ constinit const Family gptNeoX = {
              .keys = {.flags = flags},
              .meaningless = meaningless,
              .readOwn =
-                 [](JsonFields &fields, ModelConfig &config) {
-                   config.mlpBias = true;
+                 [](JsonFields &fields, ConfigDraft &config) {
+                   config.mlp.bias = true;
                    if (!fields.booleanOr("use_parallel_residual", true))
-                     config.layerForm = LayerForm::Inputs;
+                     config.norms = NormPlacement::Pre;
                  }},
     // Its converter puts the matrices of all heads behind each other.
-    .gguf = {.name = "gptneox", .readOwn = [](GgufFields &fields, ModelConfig &config) {
-               config.fusedByHeads = false;
-               config.attentionBias = fields.hasTensor("blk.0.attn_qkv.bias");
+    .gguf = {.name = "gptneox", .readOwn = [](GgufFields &fields, ConfigDraft &config) {
+               config.attention.fusedByHeads = false;
+               config.attention.bias = fields.hasTensor("blk.0.attn_qkv.bias");
                if (!fields.booleanOr("use_parallel_residual", true))
-                 config.layerForm = LayerForm::Inputs;
+                 config.norms = NormPlacement::Pre;
              }}};
 
 } // namespace ingot::checkpoint::families

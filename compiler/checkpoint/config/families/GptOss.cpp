@@ -7,13 +7,12 @@ namespace ingot::checkpoint::families {
 
 static constexpr double least = 1e-3, most = 1e6;
 static constexpr FlagKey flags[] = {
-    {"attention_bias", &ModelConfig::attentionBias, true, &ModelConfig::outputBias}};
+    {"attention_bias", &Attention::bias, true, &Attention::outputBias}};
 static constexpr CountKey window[] = {slidingWindow(128)};
-static constexpr NumberKey limit[] = {
-    {"swiglu_limit", &ModelConfig::activationLimit, 7, least, most}};
+static constexpr NumberKey limit[] = {{"swiglu_limit", &Mlp::activationLimit, 7, least, most}};
 static constexpr std::string_view meaningless[] = {"experts_per_token", "initial_context_length"};
 
-static void readJson(JsonFields &fields, ModelConfig &config) {
+static void readJson(JsonFields &fields, ConfigDraft &config) {
   // The slope is part of the activation here, not a number of the model's.
   if (fields.has("swiglu_alpha") && fields.number("swiglu_alpha", least, most) != 1.702)
     fields.fail("swiglu_alpha", "INGOT-E1053", "only 1.702 is supported",
@@ -25,21 +24,21 @@ static void readJson(JsonFields &fields, ModelConfig &config) {
 }
 
 /// No key says that the blend of frequencies begins within a pair.
-static void readGguf(GgufFields &fields, ModelConfig &config) {
+static void readGguf(GgufFields &fields, ConfigDraft &config) {
   config.rope.wholePairs = config.rope.type != RopeType::Yarn;
-  config.slidingWindow = fields.unsignedInteger("attention.sliding_window", 0, Rope::mostPositions);
+  config.attention.slidingWindow =
+      fields.unsignedInteger("attention.sliding_window", 0, Rope::mostPositions);
 }
 
 constinit const Family gptOss = {
     .architecture = "GptOssForCausalLM",
-    .facts = {.activation = Activation::ClampedSwiglu,
-              .activationLimit = 7,
-              .attentionSinks = true,
-              .fullEvery = 2,
-              .experts =
-                  Experts{.biases = true, .storage = ExpertStorage::Turns, .router = "router"},
-              // Its converter took Hugging Face's name for the one that Gemma's files have.
-              .names = {.ggufFeedForwardNorm = "post_attention_norm"}},
+    // Its converter took Hugging Face's name for the one that Gemma's files have.
+    .form = {.names = {.ggufFeedForwardNorm = "post_attention_norm"}},
+    .layers = {.attention = {.sinks = true},
+               .mlp = {.activation = Activation::ClampedSwiglu, .activationLimit = 7},
+               .experts =
+                   Experts{.biases = true, .storage = ExpertStorage::Turns, .router = "router"},
+               .fullEvery = 2},
     .json = {.positions = 131072,
              .kvHeads = 8,
              .headDim = 64,

@@ -4,23 +4,23 @@
 
 namespace ingot::checkpoint::families {
 
-static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::mlpBias}};
+static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &Mlp::bias}};
 static constexpr NumberKey multipliers[] = {
     factorKey("embedding_multiplier", &ModelConfig::embeddingMultiplier, 1),
     factorKey("residual_multiplier", &ModelConfig::residualMultiplier, 1),
-    factorKey("attention_multiplier", &ModelConfig::attentionMultiplier, 1),
+    factorKey("attention_multiplier", &Attention::scaling, 1),
     factorKey("logits_scaling", &ModelConfig::logitsDivisor, 1)};
 static constexpr NumberKey ggufMultipliers[] = {
     factorKey("embedding_scale", &ModelConfig::embeddingMultiplier, 1),
     factorKey("residual_scale", &ModelConfig::residualMultiplier, 1),
-    factorKey("attention.scale", &ModelConfig::attentionMultiplier, 0),
+    factorKey("attention.scale", &Attention::scaling, 0),
     factorKey("logit_scale", &ModelConfig::logitsDivisor, 1)};
 
 constinit const Family granite = {
     .architecture = "GraniteForCausalLM",
     .json = {.bos = 1, .eos = 2, .keys = {.flags = flags, .numbers = multipliers}},
     .gguf = {.name = "granite",
-             .rotaryPairRows = true,
+             .ropeInterleaved = true,
              .keys = {.numbers = ggufMultipliers},
              .writtenAs = &granite}};
 

@@ -8,21 +8,22 @@
 namespace ingot::checkpoint::families {
 
 static constexpr FlagKey flags[] = {kAttentionBias};
+static constexpr ModelForm form = {
+    .names = {.queryNorm = "query_layernorm", .keyNorm = "key_layernorm"}};
+static constexpr Attention attention = {.queryKeyNorm = QueryKeyNorm::Heads, .normsRotated = true};
 static constexpr std::string_view meaningless[] = {"eod_token_id", "use_qk_norm", "norm_type",
                                                    "cla_share_factor"};
 
-constinit const Family hunYuanDense = {
-    .architecture = "HunYuanDenseV1ForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-              .normsRotated = true,
-              .names = {.queryNorm = "query_layernorm", .keyNorm = "key_layernorm"}},
-    .json = {.bos = 1,
-             .eos = 2,
-             .epsilon = 1e-5,
-             .rope = {.takesAlpha = true},
-             .keys = {.flags = flags},
-             .meaningless = meaningless},
-    .gguf = {.name = "hunyuan-dense"}};
+constinit const Family hunYuanDense = {.architecture = "HunYuanDenseV1ForCausalLM",
+                                       .form = form,
+                                       .layers = {.attention = attention},
+                                       .json = {.bos = 1,
+                                                .eos = 2,
+                                                .epsilon = 1e-5,
+                                                .rope = {.takesAlpha = true},
+                                                .keys = {.flags = flags},
+                                                .meaningless = meaningless},
+                                       .gguf = {.name = "hunyuan-dense"}};
 
 static constexpr std::string_view meaninglessExperts[] = {"cla_share_factor",
                                                           "eod_token_id",
@@ -36,10 +37,9 @@ static constexpr std::string_view meaninglessExperts[] = {"cla_share_factor",
 
 constinit const Family hunYuanMoe = {
     .architecture = "HunYuanMoEV1ForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-              .normsRotated = true,
-              .experts = Experts{.router = "gate.wg", .shared = "shared_mlp"},
-              .names = {.queryNorm = "query_layernorm", .keyNorm = "key_layernorm"}},
+    .form = form,
+    .layers = {.attention = attention,
+               .experts = Experts{.router = "gate.wg", .shared = "shared_mlp"}},
     .json = {.bos = 1,
              .eos = 2,
              .epsilon = 1e-5,
@@ -49,16 +49,16 @@ constinit const Family hunYuanMoe = {
              .keys = {.flags = flags},
              .meaningless = meaninglessExperts,
              .readOwn =
-                 [](JsonFields &, ModelConfig &config) {
-                   config.experts->sharedSize = config.intermediateSize;
+                 [](JsonFields &, ConfigDraft &config) {
+                   config.experts->sharedSize = config.mlp.innerSize;
                  }},
-    .gguf = {.name = "hunyuan-moe", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+    .gguf = {.name = "hunyuan-moe", .readOwn = [](GgufFields &fields, ConfigDraft &config) {
                readRoutedExperts(fields, config, 1);
              }}};
 
 //===- Hy3 ----------------------------------------------------------------------------------===//
 
-static constexpr FlagKey hy3Flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::mlpBias}};
+static constexpr FlagKey hy3Flags[] = {kAttentionBias, {"mlp_bias", &Mlp::bias}};
 static constexpr std::string_view hy3Meaningless[] = {"enable_moe_fp32_combine"};
 
 static constexpr Experts hy3Experts() {
@@ -70,7 +70,7 @@ static constexpr Experts hy3Experts() {
 
 constinit const Family hy3 = {
     .architecture = "HYV3ForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads, .experts = hy3Experts()},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads}, .experts = hy3Experts()},
     .json = {.positions = 131072,
              .kvHeads = 8,
              .headDim = 128,
@@ -79,7 +79,7 @@ constinit const Family hy3 = {
              .expertsPerToken = 8,
              .keys = {.flags = hy3Flags},
              .meaningless = hy3Meaningless,
-             .readOwn = [](JsonFields &fields, ModelConfig &config) {
+             .readOwn = [](JsonFields &fields, ConfigDraft &config) {
                RoutedExperts{.innerSize = 1536,
                              .shared = "num_shared_experts",
                              .scaleKey = "router_scaling_factor",

@@ -4,12 +4,12 @@
 
 namespace ingot::checkpoint::families {
 
-static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::mlpBias}};
+static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &Mlp::bias}};
 
 constinit const Family llama = {
     .architecture = "LlamaForCausalLM",
     .json = {.bos = 1, .eos = 2, .keys = {.flags = flags}},
     .gguf = {
-        .name = "llama", .rotaryPairRows = true, .withExperts = &mixtral, .writtenAs = &llama}};
+        .name = "llama", .ropeInterleaved = true, .withExperts = &mixtral, .writtenAs = &llama}};
 
 } // namespace ingot::checkpoint::families

@@ -7,9 +7,9 @@
 
 namespace ingot::checkpoint::families {
 
-static constexpr FlagKey flags[] = {{"attention_bias", &ModelConfig::attentionBias}};
+static constexpr FlagKey flags[] = {{"attention_bias", &Attention::bias}};
 static constexpr NumberKey numbers[] = {
-    {"attention_value_scale", &ModelConfig::valueMultiplier, 0.707, kLeastFactor, kMostFactor}};
+    {"attention_value_scale", &Attention::valueScale, 0.707, kLeastFactor, kMostFactor}};
 static constexpr KeyAlias aliases[] = {{"layernorm_epsilon", "rms_norm_eps"}};
 /// What repeats others, or is so in all of these models.
 static constexpr std::string_view meaningless[] = {"add_full_attention_sink_bias",
@@ -36,36 +36,42 @@ static std::vector<bool> readPattern(JsonFields &fields, std::string_view key, u
   return pattern;
 }
 
-static void readSliding(JsonFields &fields, ModelConfig &config) {
+static void readSliding(JsonFields &fields, ConfigDraft &config) {
   config.slidingLayers =
-      readPattern(fields, "hybrid_layer_pattern", config.layers,
+      readPattern(fields, "hybrid_layer_pattern", config.layerCount(),
                   [](uint64_t layer) { return layer != 0 && (layer + 1) % 6 != 0; });
   // A token attends to so many before it.
-  config.slidingWindow =
+  config.attention.slidingWindow =
       fields.has("sliding_window_size")
           ? 1 + fields.unsignedInteger("sliding_window_size", 1, Rope::mostPositions - 1)
           : fields.unsignedIntegerOr("sliding_window", 129, 1, Rope::mostPositions);
   fields.has("sliding_window"); // in files with the other, what that says less 1
-  config.slidingKvHeads =
-      fields.unsignedIntegerOr("swa_num_key_value_heads", 2 * config.kvHeads, 1, config.heads);
-  if (config.heads % config.slidingKvHeads != 0)
+  config.slidingKvHeads = fields.unsignedIntegerOr(
+      "swa_num_key_value_heads", 2 * config.attention.kvHeads, 1, config.attention.heads);
+  if (config.attention.heads % config.slidingKvHeads != 0)
     fields.fail("swa_num_key_value_heads", "INGOT-E1051",
-                message(config.slidingKvHeads, " KV heads do not divide ", config.heads, " heads"),
+                message(config.slidingKvHeads, " KV heads do not divide ", config.attention.heads,
+                        " heads"),
                 "correct the two");
   config.slidingRope.emplace().theta = fields.numberOr("swa_rope_theta", 10000, 1, 1e15);
-  config.valueDim = fields.unsignedIntegerOr("v_head_dim", 128, 1, config.headDim);
-  if (config.valueDim != config.headDim)
-    config.deviations.push_back({"v_head_dim", std::to_string(config.valueDim),
-                                 std::to_string(config.headDim),
+  config.attention.valueDim =
+      fields.unsignedIntegerOr("v_head_dim", 128, 1, config.attention.headDim);
+  if (config.attention.valueDim != config.attention.headDim)
+    config.deviations.push_back({"v_head_dim", std::to_string(config.attention.valueDim),
+                                 std::to_string(config.attention.headDim),
                                  "the KV cache has as many columns for v as for k"});
 }
 
 constinit const Family miMoV2 = {
     .architecture = "MiMoV2FlashForCausalLM",
-    .facts = {.attentionSinks = true,
-              .onlySlidingSinks = true,
-              .experts = sigmoidExperts("gate.e_score_correction_bias"),
-              .names = {.sinks = "attention_sink_bias"}},
+    .form = {.names = {.sinks = "attention_sink_bias"}},
+    .layers = {.attention = {.sinks = true},
+               .experts = sigmoidExperts("gate.e_score_correction_bias")},
+    .vary =
+        [](const ConfigDraft &, LayerPlan &layer) {
+          Attention &attention = std::get<Attention>(layer.tokenMixer);
+          attention.sinks = attention.slidingWindow != 0;
+        },
     .rotatesParts = true,
     .json = {.positions = 131072,
              .kvHeads = 4,
@@ -78,10 +84,10 @@ constinit const Family miMoV2 = {
              .expertCount = "n_routed_experts",
              .keys = {.flags = flags, .numbers = numbers},
              .meaningless = meaningless,
-             .readOwn = [](JsonFields &fields, ModelConfig &config) {
+             .readOwn = [](JsonFields &fields, ConfigDraft &config) {
                RoutedExperts{.innerSize = 2048}.read(fields, config);
                config.experts->sharedSize = 0;
-               config.sparseLayers = readPattern(fields, "moe_layer_freq", config.layers,
+               config.sparseLayers = readPattern(fields, "moe_layer_freq", config.layerCount(),
                                                  [](uint64_t layer) { return layer != 0; });
                readSliding(fields, config);
              }}};

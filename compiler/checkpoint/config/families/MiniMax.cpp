@@ -7,7 +7,7 @@
 namespace ingot::checkpoint::families {
 
 static constexpr CountKey columns[] = {
-    {"rotary_dim", &ModelConfig::rotaryColumns, 0, 2, ModelConfig::widestHead}};
+    {"rotary_dim", &LayerPattern::rotaryColumns, 0, 2, ModelConfig::widestHead}};
 static constexpr std::string_view meaningless[] = {"attn_type_list",
                                                    "layernorm_full_attention_alpha",
                                                    "layernorm_full_attention_beta",
@@ -36,7 +36,7 @@ static constexpr Experts experts() {
 
 constinit const Family miniMaxM2 = {
     .architecture = "MiniMaxM2ForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Rows, .experts = experts()},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Rows}, .experts = experts()},
     .rotatesParts = true,
     .json = {.positions = 196608,
              .kvHeads = 8,
@@ -48,7 +48,7 @@ constinit const Family miniMaxM2 = {
              .expertCount = "num_local_experts",
              .keys = {.counts = columns},
              .meaningless = meaningless},
-    .gguf = {.name = "minimax-m2", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+    .gguf = {.name = "minimax-m2", .readOwn = [](GgufFields &fields, ConfigDraft &config) {
                readRoutedExperts(fields, config, 2);
              }}};
 

@@ -15,8 +15,8 @@ static constexpr CountKey noWindow[] = {slidingWindow(0)};
 
 constinit const Family mixtral = {
     .architecture = "MixtralForCausalLM",
-    .facts = {.experts =
-                  Experts{.module = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"}},
+    .layers = {.experts =
+                   Experts{.module = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"}},
     .json = {.positions = 131072,
              .kvHeads = 8,
              .bos = 1,
@@ -37,7 +37,7 @@ constinit const Family ministral3 = {
              .epsilon = 1e-5,
              .rope = {.theta = 1e6, .takesBeta = true},
              .keys = {.counts = noWindow},
-             .readOwn = [](JsonFields &fields, ModelConfig &) {
+             .readOwn = [](JsonFields &fields, ConfigDraft &) {
                if (!fields.has("rope_parameters") && !fields.has("rope_scaling"))
                  fields.fail("rope_parameters", "INGOT-E1052",
                              "rope_parameters must be given for Ministral3ForCausalLM",

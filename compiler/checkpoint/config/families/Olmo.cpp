@@ -6,29 +6,29 @@
 namespace ingot::checkpoint::families {
 
 static constexpr FlagKey flags[] = {kAttentionBias};
-static constexpr FamilyFacts facts = {.queryKeyNorm = QueryKeyNorm::Rows,
-                                      .layerForm = LayerForm::Results};
+static constexpr LayerPattern layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Rows},
+                                        .norms = NormPlacement::Post};
 static constexpr CountKey window[] = {slidingWindow(4096)};
 static constexpr uint64_t fullEvery = 4;
 static constexpr double theta = 500000;
 
-static constexpr FamilyFacts slidingFacts() {
-  FamilyFacts sliding = facts;
+static constexpr LayerPattern slidingLayers() {
+  LayerPattern sliding = layers;
   sliding.fullEvery = fullEvery;
   return sliding;
 }
 
 constinit const Family olmo2 = {.architecture = "Olmo2ForCausalLM",
-                                .facts = facts,
+                                .layers = layers,
                                 .json = {.eos = 50279, .epsilon = 1e-5, .keys = {.flags = flags}},
                                 // llama.cpp knows the third as the second with a window.
                                 .gguf = {.name = "olmo2",
                                          .ropeType = "yarn",
-                                         .readOwn = [](GgufFields &fields, ModelConfig &config) {
-                                           config.slidingWindow =
+                                         .readOwn = [](GgufFields &fields, ConfigDraft &config) {
+                                           config.attention.slidingWindow =
                                                fields.unsignedIntegerOr("attention.sliding_window",
                                                                         0, 0, Rope::mostPositions);
-                                           if (config.slidingWindow == 0)
+                                           if (config.attention.slidingWindow == 0)
                                              return;
                                            config.architecture = olmo3.architecture;
                                            config.fullEvery = fullEvery;
@@ -37,7 +37,7 @@ constinit const Family olmo2 = {.architecture = "Olmo2ForCausalLM",
 
 /// A rope_theta that stands alone is that of all layers, as in the releases of transformers that
 /// write it so.
-static void readTheta(JsonFields &fields, ModelConfig &config) {
+static void readTheta(JsonFields &fields, ConfigDraft &config) {
   constexpr std::string_view key = "rope_theta";
   const double given = fields.numberOr(key, theta, 1, 1e15);
   config.slidingRope.emplace().theta = given;
@@ -49,7 +49,7 @@ static void readTheta(JsonFields &fields, ModelConfig &config) {
 }
 
 constinit const Family olmo3 = {.architecture = "Olmo3ForCausalLM",
-                                .facts = slidingFacts(),
+                                .layers = slidingLayers(),
                                 .json = {.eos = 50279,
                                          .epsilon = 1e-5,
                                          .rope = {.theta = theta},

@@ -11,10 +11,10 @@ static constexpr std::string_view refused[] = {"attention_bias", "mlp_bias"};
 
 /// The window is the one that the checkpoint was trained with, although llama.cpp leaves it out.
 /// Older converters did not write it: Phi-3 mini and medium with 4096 positions have one.
-static void readGguf(GgufFields &fields, ModelConfig &config) {
+static void readGguf(GgufFields &fields, ConfigDraft &config) {
   const bool isSmallContext =
-      config.maxPositions == 4096 && (config.layers == 32 || config.layers == 40);
-  config.slidingWindow = fields.unsignedIntegerOr(
+      config.maxPositions == 4096 && (config.layerCount() == 32 || config.layerCount() == 40);
+  config.attention.slidingWindow = fields.unsignedIntegerOr(
       "attention.sliding_window", isSmallContext ? 2047 : 0, 0, Rope::mostPositions);
   Rope &rope = config.rope;
   rope.attentionFactor = fields.numberOr("rope.scaling.attn_factor", 1, 1e-6, 1e6);
@@ -38,7 +38,7 @@ static void readGguf(GgufFields &fields, ModelConfig &config) {
 
 constinit const Family phi3 = {
     .architecture = "Phi3ForCausalLM",
-    .facts = {.fusedAttention = true, .fusedFeedForward = true},
+    .layers = {.attention = {.fusedQkv = true}, .mlp = {.fusedGateUp = true}},
     .rotatesParts = true,
     .json = {.positions = 4096,
              .bos = 1,

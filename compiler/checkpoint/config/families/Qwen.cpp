@@ -7,29 +7,29 @@ namespace ingot::checkpoint::families {
 
 static constexpr std::string_view meaningless[] = {"sliding_window", "max_window_layers"};
 static constexpr FlagKey attentionBias[] = {kAttentionBias};
-static constexpr FlagKey qkvBias[] = {{"qkv_bias", &ModelConfig::attentionBias, true}};
+static constexpr FlagKey qkvBias[] = {{"qkv_bias", &Attention::bias, true}};
 
 /// Where use_sliding_window is false, the keys that describe the window mean nothing.
-static void readWindow(JsonFields &fields, ModelConfig &config) {
+static void readWindow(JsonFields &fields, ConfigDraft &config) {
   if (!fields.booleanOr("use_sliding_window", false))
     return;
   static constexpr CountKey window[] = {slidingWindow(4096)};
   readKeys(fields, {.counts = window}, config);
   uint64_t full = fields.unsignedIntegerOr("max_window_layers", 28, 0, ModelConfig::mostLayers);
-  for (uint64_t i = 0; i < config.layers; ++i)
+  for (uint64_t i = 0; i < config.layerCount(); ++i)
     config.slidingLayers.push_back(i >= full);
 }
 
 /// Layers without experts are as in the family without.
-static void readExperts(JsonFields &fields, ModelConfig &config, uint64_t innerSize) {
+static void readExperts(JsonFields &fields, ConfigDraft &config, uint64_t innerSize) {
   Experts &experts = *config.experts;
   experts.innerSize =
       fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
-  experts.routing.normalized = fields.booleanOr("norm_topk_prob", false);
+  experts.routing.normTopkProb = fields.booleanOr("norm_topk_prob", false);
   uint64_t step = fields.unsignedIntegerOr("decoder_sparse_step", 1, 1, ModelConfig::mostLayers);
-  for (uint64_t layer = 1; layer <= config.layers; ++layer)
+  for (uint64_t layer = 1; layer <= config.layerCount(); ++layer)
     config.sparseLayers.push_back(layer % step == 0);
-  if (auto dense = fields.unsignedIntegers("mlp_only_layers", 0, config.layers - 1))
+  if (auto dense = fields.unsignedIntegers("mlp_only_layers", 0, config.layerCount() - 1))
     for (uint64_t layer : *dense)
       config.sparseLayers[layer] = false;
   readWindow(fields, config);
@@ -37,35 +37,35 @@ static void readExperts(JsonFields &fields, ModelConfig &config, uint64_t innerS
 
 constinit const Family qwen2 = {
     .architecture = "Qwen2ForCausalLM",
-    .facts = {.attentionBias = true},
+    .layers = {.attention = {.bias = true}},
     .json = {.positions = 32768, .kvHeads = 32, .meaningless = meaningless, .readOwn = readWindow},
     .gguf = {.name = "qwen2", .writtenAs = &qwen2}};
 
 /// Qwen1.5-MoE, Qwen2-57B-A14B.
 constinit const Family qwen2Moe = {
     .architecture = "Qwen2MoeForCausalLM",
-    .facts = {.experts = Experts{.routing = {.normalized = false},
-                                 .sharedGated = true,
-                                 .shared = "shared_expert"}},
+    .layers = {.experts = Experts{.routing = {.normTopkProb = false},
+                                  .sharedGated = true,
+                                  .shared = "shared_expert"}},
     .json = {.positions = 32768,
              .kvHeads = 16,
              .expertsPerToken = 4,
              .keys = {.flags = qkvBias},
              .meaningless = meaningless,
              .readOwn =
-                 [](JsonFields &fields, ModelConfig &config) {
+                 [](JsonFields &fields, ConfigDraft &config) {
                    readExperts(fields, config, 1408);
                    config.experts->sharedSize = fields.unsignedIntegerOr(
                        "shared_expert_intermediate_size", 5632, 1, ModelConfig::widest);
                  }},
-    .gguf = {.name = "qwen2moe", .readOwn = [](GgufFields &fields, ModelConfig &config) {
+    .gguf = {.name = "qwen2moe", .readOwn = [](GgufFields &fields, ConfigDraft &config) {
                config.experts->sharedSize =
                    fields.unsignedIntegerOr("expert_shared_feed_forward_length",
-                                            config.intermediateSize, 1, ModelConfig::widest);
+                                            config.mlp.innerSize, 1, ModelConfig::widest);
              }}};
 
 constinit const Family qwen3 = {.architecture = "Qwen3ForCausalLM",
-                                .facts = {.queryKeyNorm = QueryKeyNorm::Heads},
+                                .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads}},
                                 .json = {.positions = 32768,
                                          .kvHeads = 32,
                                          .headDim = 128,
@@ -76,29 +76,29 @@ constinit const Family qwen3 = {.architecture = "Qwen3ForCausalLM",
 
 constinit const Family qwen3Moe = {
     .architecture = "Qwen3MoeForCausalLM",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads, .experts = Experts{}},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads}, .experts = Experts{}},
     .json = {.positions = 32768,
              .kvHeads = 4,
              .expertsPerToken = 8,
              .keys = {.flags = attentionBias},
              .meaningless = meaningless,
              .readOwn = [](JsonFields &fields,
-                           ModelConfig &config) { readExperts(fields, config, 768); }},
+                           ConfigDraft &config) { readExperts(fields, config, 768); }},
     .gguf = {.name = "qwen3moe"}};
 
 /// The text part of Qwen3-VL with experts.
 constinit const Family qwen3VlMoeText = {
     .architecture = "Qwen3VLMoeTextModel",
-    .facts = {.queryKeyNorm = QueryKeyNorm::Heads,
-              .experts = Experts{.storage = ExpertStorage::Halves}},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
+               .experts = Experts{.storage = ExpertStorage::Halves}},
     .json = {.positions = 128000,
              .kvHeads = 16,
              .expertsPerToken = 4,
              .keys = {.flags = attentionBias},
              .meaningless = meaningless,
-             .readOwn = [](JsonFields &fields, ModelConfig &config) {
+             .readOwn = [](JsonFields &fields, ConfigDraft &config) {
                readExperts(fields, config, 1408);
-               config.experts->routing.normalized = fields.booleanOr("norm_topk_prob", true);
+               config.experts->routing.normTopkProb = fields.booleanOr("norm_topk_prob", true);
              }}};
 
 } // namespace ingot::checkpoint::families

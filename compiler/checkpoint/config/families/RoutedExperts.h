@@ -11,13 +11,13 @@ namespace ingot::checkpoint {
 inline bool groupsFit(const Experts &experts) {
   const Router &routing = experts.routing;
   const uint64_t each = experts.count / routing.groups;
-  return experts.count % routing.groups == 0 && experts.perToken <= routing.keptGroups * each &&
-         routing.best <= each;
+  return experts.count % routing.groups == 0 && experts.perToken <= routing.topkGroup * each &&
+         routing.groupTopk <= each;
 }
 
 /// All layers but the `first` ones have experts.
-inline void makeFirstDense(ModelConfig &config, uint64_t first) {
-  for (uint64_t layer = 0; layer < config.layers; ++layer)
+inline void makeFirstDense(ConfigDraft &config, uint64_t first) {
+  for (uint64_t layer = 0; layer < config.layerCount(); ++layer)
     config.sparseLayers.push_back(layer >= first);
 }
 
@@ -29,31 +29,31 @@ struct RoutedExperts {
   double scale = 1;
   uint64_t dense = 1; ///< first_k_dense_replace
 
-  void read(JsonFields &fields, ModelConfig &config) const {
+  void read(JsonFields &fields, ConfigDraft &config) const {
     Experts &experts = *config.experts;
     Router &routing = experts.routing;
     experts.innerSize =
         fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
     const uint64_t count = fields.unsignedIntegerOr(shared, 1, 0, Experts::most);
     experts.sharedSize = count * experts.innerSize;
-    routing.normalized = fields.booleanOr("norm_topk_prob", true);
+    routing.normTopkProb = fields.booleanOr("norm_topk_prob", true);
     routing.scale = fields.numberOr(scaleKey, scale, kLeastFactor, kMostFactor);
     routing.groups = fields.unsignedIntegerOr("n_group", 1, 1, experts.count);
-    routing.keptGroups = fields.unsignedIntegerOr("topk_group", 1, 1, routing.groups);
+    routing.topkGroup = fields.unsignedIntegerOr("topk_group", 1, 1, routing.groups);
     if (!groupsFit(experts))
       fields.fail("n_group", "INGOT-E1051",
-                  message(routing.groups, " groups, of which ", routing.keptGroups,
+                  message(routing.groups, " groups, of which ", routing.topkGroup,
                           " are kept, do not fit ", experts.count, " experts, ", experts.perToken,
                           " of each token"),
                   "correct n_group, topk_group or the numbers of experts");
-    makeFirstDense(config,
-                   fields.unsignedIntegerOr("first_k_dense_replace", dense, 0, config.layers));
+    makeFirstDense(
+        config, fields.unsignedIntegerOr("first_k_dense_replace", dense, 0, config.layerCount()));
   }
 };
 
 /// The same of GGUF files, whose number of experts is known. `gating`: the function that the family
 /// has, as llama.cpp counts them: 1 softmax, 2 sigmoid.
-inline void readRoutedExperts(GgufFields &fields, ModelConfig &config, uint64_t gating) {
+inline void readRoutedExperts(GgufFields &fields, ConfigDraft &config, uint64_t gating) {
   Experts &experts = *config.experts;
   Router &routing = experts.routing;
   fields.has("expert_shared_feed_forward_length"); // follows from the others
@@ -62,24 +62,24 @@ inline void readRoutedExperts(GgufFields &fields, ModelConfig &config, uint64_t 
   if (fields.unsignedIntegerOr("expert_gating_func", gating, 0, 16) != gating)
     fields.fail("expert_gating_func", "experts are chosen otherwise than this family's are",
                 "use a model of the family as its makers publish it");
-  routing.normalized = fields.booleanOr("expert_weights_norm", routing.normalized);
+  routing.normTopkProb = fields.booleanOr("expert_weights_norm", routing.normTopkProb);
   routing.scale = fields.numberOr("expert_weights_scale", 1, 0, kMostFactor);
   if (routing.scale == 0) // says nothing
     routing.scale = 1;
   routing.groups = fields.unsignedIntegerOr("expert_group_count", 1, 1, experts.count);
-  routing.keptGroups = fields.unsignedIntegerOr("expert_group_used_count", 1, 1, routing.groups);
+  routing.topkGroup = fields.unsignedIntegerOr("expert_group_used_count", 1, 1, routing.groups);
   if (!groupsFit(experts))
     fields.fail("expert_group_count", "the groups do not fit the numbers of experts",
                 "convert the model again", "INGOT-E1051");
   makeFirstDense(config,
-                 fields.unsignedIntegerOr("leading_dense_block_count", 0, 0, config.layers));
+                 fields.unsignedIntegerOr("leading_dense_block_count", 0, 0, config.layerCount()));
 }
 
 /// Sigmoid scores with a bias for the choice, in groups by their two best.
 constexpr Experts sigmoidExperts(std::string_view bias) {
   Experts experts;
   experts.routing.sigmoid = true;
-  experts.routing.best = 2;
+  experts.routing.groupTopk = 2;
   experts.routing.epsilon = 1e-20;
   experts.routing.bias = bias;
   return experts;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // SmolLM3: every fourth layer does not rotate q and k.
 #include "compiler/checkpoint/config/families/Families.h"
-#include "compiler/checkpoint/config/families/UnrotatedLayers.h"
+#include "compiler/checkpoint/config/families/NopeLayers.h"
 
 namespace ingot::checkpoint::families {
 
-static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &ModelConfig::mlpBias}};
+static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &Mlp::bias}};
 static constexpr std::string_view meaningless[] = {"sliding_window"};
 
-static void readRotation(JsonFields &fields, ModelConfig &config) {
+static void readRotation(JsonFields &fields, ConfigDraft &config) {
   if (fields.booleanOr("use_sliding_window", false))
     fields.fail("use_sliding_window", "INGOT-E1057",
                 "windows are not supported for SmolLM3ForCausalLM", "use a checkpoint without");
-  readUnrotatedLayers(fields, config);
+  readNopeLayers(fields, config);
 }
 
 constinit const Family smolLm3 = {
@@ -27,8 +27,8 @@ constinit const Family smolLm3 = {
              .meaningless = meaningless,
              .readOwn = readRotation},
     .gguf = {.name = "smollm3",
-             .rotaryPairRows = true,
-             .readOwn = [](GgufFields &, ModelConfig &config) { rotateBut(4, config); },
+             .ropeInterleaved = true,
+             .readOwn = [](GgufFields &, ConfigDraft &config) { rotateBut(4, config); },
              .writtenAs = &smolLm3}};
 
 } // namespace ingot::checkpoint::families

@@ -5,28 +5,28 @@
 
 namespace ingot::checkpoint::families {
 
-static constexpr FlagKey flags[] = {{"use_qkv_bias", &ModelConfig::attentionBias}};
+static constexpr FlagKey flags[] = {{"use_qkv_bias", &Attention::bias}};
 static constexpr std::string_view meaningless[] = {"rope_pct", "norm_eps", "rotary_scaling_factor"};
 
-static void readForm(JsonFields &fields, ModelConfig &config) {
+static void readForm(JsonFields &fields, ConfigDraft &config) {
   if (fields.booleanOr("use_parallel_residual", false))
-    config.layerForm = LayerForm::Shared;
+    config.norms = NormPlacement::ParallelShared;
   if (fields.booleanOr("qk_layernorm", false))
-    config.queryKeyNorm = QueryKeyNorm::HeadsListed;
+    config.attention.queryKeyNorm = QueryKeyNorm::HeadsListed;
 }
 
 /// The converter makes one tensor of the heads' factors.
-static void readGgufForm(GgufFields &fields, ModelConfig &config) {
+static void readGgufForm(GgufFields &fields, ConfigDraft &config) {
   if (fields.booleanOr("use_parallel_residual", false))
-    config.layerForm = LayerForm::Shared;
+    config.norms = NormPlacement::ParallelShared;
   if (fields.hasTensor("blk.0.attn_q_norm.weight"))
-    config.queryKeyNorm = QueryKeyNorm::HeadsApart;
+    config.attention.queryKeyNorm = QueryKeyNorm::HeadsApart;
 }
 
 constinit const Family stableLm = {
     .architecture = "StableLmForCausalLM",
-    .facts = {.norm = NormKind::LayerBias,
-              .names = {.queryNorm = "q_layernorm", .keyNorm = "k_layernorm"}},
+    .form = {.norm = NormKind::LayerBias,
+             .names = {.queryNorm = "q_layernorm", .keyNorm = "k_layernorm"}},
     .rotatesParts = true,
     .json = {.positions = 4096,
              .kvHeads = 32,

@@ -6,25 +6,25 @@ namespace ingot::checkpoint::families {
 
 static constexpr CountKey window[] = {slidingWindow(0)};
 
-static void readBiases(JsonFields &fields, ModelConfig &config) {
-  config.attentionBias = config.outputBias = config.mlpBias = fields.booleanOr("use_bias", true);
+static void readBiases(JsonFields &fields, ConfigDraft &config) {
+  config.attention.bias = config.attention.outputBias = config.mlp.bias =
+      fields.booleanOr("use_bias", true);
 }
 
-constinit const Family starCoder2 = {.architecture = "Starcoder2ForCausalLM",
-                                     .facts = {.norm = NormKind::LayerBias,
-                                               .activation = Activation::GeluTanh,
-                                               .isGated = false,
-                                               .names = {.up = "c_fc", .down = "c_proj"}},
-                                     .json = {.positions = 4096,
-                                              .kvHeads = 2,
-                                              .bos = 50256,
-                                              .eos = 50256,
-                                              .epsilonKey = "norm_epsilon",
-                                              .epsilon = 1e-5,
-                                              .tied = true,
-                                              .activation = "gelu_pytorch_tanh",
-                                              .keys = {.counts = window},
-                                              .readOwn = readBiases},
-                                     .gguf = {.name = "starcoder2"}};
+constinit const Family starCoder2 = {
+    .architecture = "Starcoder2ForCausalLM",
+    .form = {.norm = NormKind::LayerBias, .names = {.up = "c_fc", .down = "c_proj"}},
+    .layers = {.mlp = {.activation = Activation::GeluTanh, .isGated = false}},
+    .json = {.positions = 4096,
+             .kvHeads = 2,
+             .bos = 50256,
+             .eos = 50256,
+             .epsilonKey = "norm_epsilon",
+             .epsilon = 1e-5,
+             .tied = true,
+             .activation = "gelu_pytorch_tanh",
+             .keys = {.counts = window},
+             .readOwn = readBiases},
+    .gguf = {.name = "starcoder2"}};
 
 } // namespace ingot::checkpoint::families

@@ -2,6 +2,7 @@
 // params.json and the names beside it.
 #include "compiler/checkpoint/config/MistralFiles.h"
 #include "tests/unit/checkpoint/Fixtures.h"
+#include "tests/unit/checkpoint/Layers.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,23 +21,23 @@ TEST(MistralFiles, ReadsWhatIsComputed) {
   ASSERT_TRUE(succeeds(config));
   EXPECT_EQ(config->architecture, "MistralForCausalLM");
   EXPECT_EQ(config->hiddenSize, 64u);
-  EXPECT_EQ(config->intermediateSize, 96u);
-  EXPECT_EQ(config->headDim, 16u);
-  EXPECT_EQ(config->rope.theta, 1e6);
-  EXPECT_EQ(config->slidingWindow, 0u);
-  EXPECT_TRUE(config->rotaryPairRows);
-  EXPECT_FALSE(config->experts || config->tiedEmbeddings);
+  EXPECT_EQ(mlpOf(*config).innerSize, 96u);
+  EXPECT_EQ(attentionOf(*config).headDim, 16u);
+  EXPECT_EQ(config->ropes[0].theta, 1e6);
+  EXPECT_EQ(attentionOf(*config).slidingWindow, 0u);
+  EXPECT_TRUE(attentionOf(*config).ropeInterleaved);
+  EXPECT_FALSE(config->firstExperts() || config->tiedEmbeddings);
   auto sliding =
       paramsWith(R"({"sliding_window": 32, "max_seq_len": 64, "tied_embeddings": true})");
   ASSERT_TRUE(succeeds(sliding));
-  EXPECT_EQ(sliding->rope.theta, 1e4);
+  EXPECT_EQ(sliding->ropes[0].theta, 1e4);
   EXPECT_EQ(sliding->maxPositions, 64u);
-  EXPECT_TRUE(sliding->slides(0) && sliding->tiedEmbeddings);
+  EXPECT_TRUE(slides(*sliding, 0) && sliding->tiedEmbeddings);
   auto mixture = paramsWith(R"({"moe": {"num_experts": 8, "num_experts_per_tok": 2}})");
   ASSERT_TRUE(succeeds(mixture));
   EXPECT_EQ(mixture->architecture, "MixtralForCausalLM");
-  EXPECT_EQ(mixture->experts->count, 8u);
-  EXPECT_EQ(mixture->experts->innerSize, 96u);
+  EXPECT_EQ(mixture->firstExperts()->count, 8u);
+  EXPECT_EQ(mixture->firstExperts()->innerSize, 96u);
 }
 
 TEST(MistralFiles, RefusesWhatItCannotCompute) {

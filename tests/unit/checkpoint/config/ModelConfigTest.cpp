@@ -3,6 +3,7 @@
 #include "compiler/checkpoint/config/ConfigReader.h"
 #include "compiler/checkpoint/config/GenerationConfig.h"
 #include "tests/unit/checkpoint/Fixtures.h"
+#include "tests/unit/checkpoint/Layers.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -23,14 +24,14 @@ TEST(ModelConfig, FillsInWhatTransformersWould) {
   auto config = configWith("{}");
   ASSERT_TRUE(succeeds(config));
   EXPECT_EQ(config->architecture, "LlamaForCausalLM");
-  EXPECT_EQ(config->headDim, 16u);
+  EXPECT_EQ(attentionOf(*config).headDim, 16u);
   EXPECT_EQ(config->normEpsilon, 1e-6);
-  EXPECT_EQ(config->rope, Rope{});
-  EXPECT_FALSE(config->tiedEmbeddings || config->attentionBias || config->mlpBias);
+  EXPECT_EQ(config->ropes[0], Rope{});
+  EXPECT_FALSE(config->tiedEmbeddings || attentionOf(*config).bias || mlpOf(*config).bias);
   EXPECT_EQ(config->bosId, 1u);
   EXPECT_EQ(config->eosIds, std::vector<uint64_t>{2});
   EXPECT_FALSE(config->declaredType);
-  EXPECT_EQ(configWith(R"({"num_key_value_heads": null})")->kvHeads, 4u);
+  EXPECT_EQ(attentionOf(*configWith(R"({"num_key_value_heads": null})")).kvHeads, 4u);
 }
 
 TEST(ModelConfig, ReadsEveryKey) {
@@ -38,14 +39,14 @@ TEST(ModelConfig, ReadsEveryKey) {
     "attention_bias": true, "mlp_bias": true, "hidden_act": "silu", "eos_token_id": [3, 4],
     "bos_token_id": 5, "torch_dtype": "bfloat16", "rope_theta": 500000})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_EQ(config->headDim, 32u);
+  EXPECT_EQ(attentionOf(*config).headDim, 32u);
   EXPECT_EQ(config->normEpsilon, 1e-5);
-  EXPECT_TRUE(config->tiedEmbeddings && config->mlpBias);
-  EXPECT_TRUE(config->attentionBias && config->outputBias);
+  EXPECT_TRUE(config->tiedEmbeddings && mlpOf(*config).bias);
+  EXPECT_TRUE(attentionOf(*config).bias && attentionOf(*config).outputBias);
   EXPECT_EQ(config->eosIds, (std::vector<uint64_t>{3, 4}));
   EXPECT_EQ(config->bosId, 5u);
   EXPECT_EQ(config->declaredType, DType::BF16);
-  EXPECT_EQ(config->rope.theta, 500000.0);
+  EXPECT_EQ(config->ropes[0].theta, 500000.0);
   EXPECT_EQ(configWith(R"({"dtype": "torch.float16"})")->declaredType, DType::F16);
 }
 
@@ -54,20 +55,19 @@ TEST(ModelConfig, Qwen2HasBiasesAndDefaultsOfItsOwn) {
   auto config = configWith("{" + qwen + R"(, "max_position_embeddings": null,
     "use_sliding_window": false, "sliding_window": 4096})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_TRUE(config->attentionBias);
-  EXPECT_FALSE(config->outputBias || config->mlpBias);
+  EXPECT_TRUE(attentionOf(*config).bias);
+  EXPECT_FALSE(attentionOf(*config).outputBias || mlpOf(*config).bias);
   EXPECT_EQ(config->maxPositions, 32768u);
   EXPECT_FALSE(config->bosId);
   EXPECT_TRUE(config->eosIds.empty());
   // 32 KV heads where nothing is said, which do not fit 4 query heads.
   EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "num_key_value_heads": null})"), "INGOT-E1051",
                         {"32 KV heads"}));
-  EXPECT_EQ(config->slidingWindow, 0u);
+  EXPECT_EQ(attentionOf(*config).slidingWindow, 0u);
   auto window = configWith("{" + qwen + R"(, "use_sliding_window": true, "max_window_layers": 1})");
   ASSERT_TRUE(succeeds(window));
-  EXPECT_EQ(window->slidingWindow, 4096u);
-  EXPECT_FALSE(window->slides(0));
-  EXPECT_TRUE(window->slides(1));
+  EXPECT_EQ(attentionOf(*window, 1).slidingWindow, 4096u);
+  EXPECT_FALSE(slides(*window, 0));
 }
 
 TEST(ModelConfig, Qwen3NormsHeads) {
@@ -76,18 +76,18 @@ TEST(ModelConfig, Qwen3NormsHeads) {
     "use_sliding_window": false, "sliding_window": null, "max_window_layers": 28,
     "layer_types": ["full_attention", "full_attention"]})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
-  EXPECT_EQ(config->headDim, 128u);
-  EXPECT_EQ(configWith("{" + qwen + R"(, "head_dim": 32})")->headDim, 32u);
-  EXPECT_FALSE(config->attentionBias || config->outputBias || config->mlpBias);
-  EXPECT_TRUE(configWith("{" + qwen + R"(, "attention_bias": true})")->outputBias);
+  EXPECT_EQ(attentionOf(*config).queryKeyNorm, QueryKeyNorm::Heads);
+  EXPECT_EQ(attentionOf(*config).headDim, 128u);
+  EXPECT_EQ(attentionOf(*configWith("{" + qwen + R"(, "head_dim": 32})")).headDim, 32u);
+  EXPECT_FALSE(attentionOf(*config).bias || attentionOf(*config).outputBias || mlpOf(*config).bias);
+  EXPECT_TRUE(attentionOf(*configWith("{" + qwen + R"(, "attention_bias": true})")).outputBias);
   EXPECT_EQ(config->maxPositions, 32768u);
   auto window = configWith("{" + qwen + R"(, "use_sliding_window": true, "sliding_window": 64,
     "layer_types": ["sliding_attention", "full_attention"]})");
   ASSERT_TRUE(succeeds(window));
-  EXPECT_EQ(window->slidingWindow, 64u);
-  EXPECT_TRUE(window->slides(0));
-  EXPECT_FALSE(window->slides(1));
+  EXPECT_EQ(attentionOf(*window).slidingWindow, 64u);
+  EXPECT_TRUE(slides(*window, 0));
+  EXPECT_FALSE(slides(*window, 1));
   for (std::string types : {R"(["full_attention", "sliding_attention"])", R"([1, 2])", R"("full")",
                             R"(["full_attention"])", R"(["full_attention", "linear_attention"])"})
     EXPECT_TRUE(failsWith(configWith("{" + qwen + R"(, "layer_types": )" + types + "}"),
@@ -104,12 +104,12 @@ TEST(ModelConfig, MistralHasAWindowUnlessItSaysNone) {
   };
   auto silent = config("");
   ASSERT_TRUE(succeeds(silent));
-  EXPECT_EQ(silent->slidingWindow, 4096u);
-  EXPECT_EQ(silent->kvHeads, 8u);
+  EXPECT_EQ(attentionOf(*silent).slidingWindow, 4096u);
+  EXPECT_EQ(attentionOf(*silent).kvHeads, 8u);
   EXPECT_EQ(silent->maxPositions, 131072u);
   EXPECT_EQ(silent->bosId, 1u);
-  EXPECT_EQ(config(R"(, "sliding_window": null)")->slidingWindow, 0u);
-  EXPECT_EQ(config(R"(, "sliding_window": 512)")->slidingWindow, 512u);
+  EXPECT_EQ(attentionOf(*config(R"(, "sliding_window": null)")).slidingWindow, 0u);
+  EXPECT_EQ(attentionOf(*config(R"(, "sliding_window": 512)")).slidingWindow, 512u);
   EXPECT_TRUE(failsWith(config(R"(, "sliding_window": 0)"), "INGOT-E1006", {"sliding_window"}));
 }
 
@@ -124,22 +124,22 @@ ingot::checkpoint::Expected<ModelConfig> gemmaWith(int family, std::string_view 
 TEST(ModelConfig, Gemma2SlidesEveryOtherLayer) {
   auto config = gemmaWith(2, R"(, "torch_dtype": "bfloat16")");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_EQ(config->slidingWindow, 4096u);
+  EXPECT_EQ(attentionOf(*config).slidingWindow, 4096u);
   for (uint64_t layer = 0; layer < 7; ++layer)
-    EXPECT_EQ(config->slides(layer), layer % 2 == 0);
-  EXPECT_EQ(config->layerForm, LayerForm::Both);
+    EXPECT_EQ(slides(*config, layer), layer % 2 == 0);
+  EXPECT_EQ(config->layers[0].norms, NormPlacement::Sandwich);
   EXPECT_TRUE(config->normsLessOne && config->tiedEmbeddings);
-  EXPECT_EQ(config->activation, Activation::GeluTanh);
-  EXPECT_EQ(config->attentionSoftcap, 50);
+  EXPECT_EQ(mlpOf(*config).activation, Activation::GeluTanh);
+  EXPECT_EQ(attentionOf(*config).softcap, 50);
   EXPECT_EQ(config->logitsSoftcap, 30);
-  EXPECT_EQ(config->attentionMultiplier, 1.0 / 16);
+  EXPECT_EQ(attentionOf(*config).scaling, 1.0 / 16);
   EXPECT_EQ(config->embeddingMultiplier, 7.75); // sqrt(60) in bf16
   EXPECT_EQ(gemmaWith(2, "")->embeddingMultiplier, std::sqrt(60.0));
   auto bare = gemmaWith(2, R"(, "attn_logit_softcapping": null, "final_logit_softcapping": null,
                               "sliding_window": null)");
   ASSERT_TRUE(succeeds(bare));
-  EXPECT_EQ(bare->attentionSoftcap + bare->logitsSoftcap, 0);
-  EXPECT_FALSE(bare->slides(0));
+  EXPECT_EQ(attentionOf(*bare).softcap + bare->logitsSoftcap, 0);
+  EXPECT_FALSE(slides(*bare, 0));
   EXPECT_TRUE(failsWith(gemmaWith(2, R"(, "hidden_activation": "gelu")"), "INGOT-E1053",
                         {"hidden_activation", "gelu_pytorch_tanh"}));
 }
@@ -148,27 +148,27 @@ TEST(ModelConfig, Gemma3RotatesSlidingLayersOtherwise) {
   auto config = gemmaWith(3, R"(, "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
   ASSERT_TRUE(succeeds(config));
   for (uint64_t layer = 0; layer < 7; ++layer)
-    EXPECT_EQ(config->slides(layer), layer != 5);
-  EXPECT_EQ(config->rope.theta, 1e6);
-  EXPECT_EQ(config->rope.factor, 8);
-  EXPECT_EQ(config->slidingRope->theta, 1e4);
-  EXPECT_EQ(config->slidingRope->factor, 1);
-  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
-  EXPECT_EQ(config->attentionSoftcap + config->logitsSoftcap, 0);
+    EXPECT_EQ(slides(*config, layer), layer != 5);
+  EXPECT_EQ(config->ropes[0].theta, 1e6);
+  EXPECT_EQ(config->ropes[0].factor, 8);
+  EXPECT_EQ(config->ropes[1].theta, 1e4);
+  EXPECT_EQ(config->ropes[1].factor, 1);
+  EXPECT_EQ(attentionOf(*config).queryKeyNorm, QueryKeyNorm::Heads);
+  EXPECT_EQ(attentionOf(*config).softcap + config->logitsSoftcap, 0);
   auto newer = gemmaWith(3, R"(, "rope_parameters": {
       "full_attention": {"rope_type": "default", "rope_theta": 5e5},
       "sliding_attention": {"rope_type": "default", "rope_theta": 2e3}})");
   ASSERT_TRUE(succeeds(newer));
-  EXPECT_EQ(newer->rope.theta, 5e5);
-  EXPECT_EQ(newer->slidingRope->theta, 2e3);
+  EXPECT_EQ(newer->ropes[0].theta, 5e5);
+  EXPECT_EQ(newer->ropes[1].theta, 2e3);
   auto one = gemmaWith(3, R"(, "rope_local_base_freq": 3e3, "rope_parameters": {
       "full_attention": null, "sliding_attention": {"rope_type": "linear", "factor": 2}})");
   ASSERT_TRUE(succeeds(one));
-  EXPECT_EQ(one->rope, Rope{.theta = 1e6});
-  EXPECT_EQ(one->slidingRope, (Rope{.type = RopeType::Linear, .theta = 3e3, .factor = 2}));
+  EXPECT_EQ(one->ropes[0], Rope{.theta = 1e6});
+  EXPECT_EQ(one->ropes[1], (Rope{.type = RopeType::Linear, .theta = 3e3, .factor = 2}));
   auto capped = gemmaWith(3, R"(, "attn_logit_softcapping": 50.0)");
   ASSERT_TRUE(succeeds(capped));
-  EXPECT_EQ(capped->attentionSoftcap, 0);
+  EXPECT_EQ(attentionOf(*capped).softcap, 0);
   ASSERT_EQ(capped->deviations.size(), 1u);
   EXPECT_EQ(capped->deviations[0].what, "attn_logit_softcapping");
   // The rotation of sliding layers is held to the same rules.
@@ -206,7 +206,7 @@ TEST(ModelConfig, CountsExpertsByEitherName) {
                              R"(, "num_experts": 24, "num_local_experts": 24)"}) {
       auto config = with(architecture, keys);
       ASSERT_TRUE(succeeds(config)) << architecture << keys;
-      EXPECT_EQ(config->experts->count, 24u);
+      EXPECT_EQ(config->firstExperts()->count, 24u);
     }
     EXPECT_TRUE(failsWith(with(architecture, R"(, "num_experts": 8, "num_local_experts": 9)"),
                           "INGOT-E1051", {"num_", "experts"}));
@@ -241,14 +241,15 @@ TEST(ModelConfig, MixtralHasExperts) {
   const std::string mixtral = R"({"architectures": ["MixtralForCausalLM"], "num_local_experts": 8)";
   auto config = configWith(mixtral + "}");
   ASSERT_TRUE(succeeds(config));
-  ASSERT_TRUE(config->experts);
-  EXPECT_EQ(config->experts->count, 8u);
-  EXPECT_EQ(config->experts->perToken, 2u);
-  EXPECT_EQ(config->experts->innerSize, 96u);
-  EXPECT_EQ(config->experts->module, "block_sparse_moe");
-  EXPECT_TRUE(config->experts->routing.normalized && config->isSparse(0) && config->isSparse(1));
-  EXPECT_EQ(config->rope.theta, 1e6);
-  EXPECT_FALSE(configWith("{}")->isSparse(0));
+  ASSERT_TRUE(config->firstExperts());
+  EXPECT_EQ(config->firstExperts()->count, 8u);
+  EXPECT_EQ(config->firstExperts()->perToken, 2u);
+  EXPECT_EQ(config->firstExperts()->innerSize, 96u);
+  EXPECT_EQ(config->firstExperts()->module, "block_sparse_moe");
+  EXPECT_TRUE(config->firstExperts()->routing.normTopkProb && isSparse(*config, 0) &&
+              isSparse(*config, 1));
+  EXPECT_EQ(config->ropes[0].theta, 1e6);
+  EXPECT_FALSE(isSparse(*configWith("{}"), 0));
   EXPECT_TRUE(failsWith(configWith(mixtral + R"(, "num_experts_per_tok": 9})"), "INGOT-E1051",
                         {"num_experts_per_tok", "9 experts", "are 8"}));
   EXPECT_TRUE(failsWith(
@@ -265,20 +266,20 @@ TEST(ModelConfig, QwenMixturesHaveLayersWithoutExperts) {
     "moe_intermediate_size": 32})");
   ASSERT_TRUE(succeeds(config));
   for (uint64_t layer = 0; layer < 6; ++layer)
-    EXPECT_EQ(config->isSparse(layer), layer == 1 || layer == 5) << layer;
-  EXPECT_EQ(config->experts->count, 128u);
-  EXPECT_EQ(config->experts->perToken, 8u);
-  EXPECT_EQ(config->experts->innerSize, 32u);
-  EXPECT_EQ(config->intermediateSize, 96u);
-  EXPECT_FALSE(config->experts->routing.normalized);
-  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Heads);
+    EXPECT_EQ(isSparse(*config, layer), layer == 1 || layer == 5) << layer;
+  EXPECT_EQ(config->firstExperts()->count, 128u);
+  EXPECT_EQ(config->firstExperts()->perToken, 8u);
+  EXPECT_EQ(config->firstExperts()->innerSize, 32u);
+  EXPECT_EQ(mlpOf(*config).innerSize, 96u);
+  EXPECT_FALSE(config->firstExperts()->routing.normTopkProb);
+  EXPECT_EQ(attentionOf(*config).queryKeyNorm, QueryKeyNorm::Heads);
   auto shared = configWith(R"({"architectures": ["Qwen2MoeForCausalLM"], "norm_topk_prob": true,
     "num_experts": 60,
     "shared_expert_intermediate_size": 48})");
   ASSERT_TRUE(succeeds(shared));
-  EXPECT_EQ(shared->experts->sharedSize, 48u);
-  EXPECT_EQ(shared->experts->innerSize, 1408u);
-  EXPECT_TRUE(shared->experts->routing.normalized && shared->attentionBias);
+  EXPECT_EQ(shared->firstExperts()->sharedSize, 48u);
+  EXPECT_EQ(shared->firstExperts()->innerSize, 1408u);
+  EXPECT_TRUE(shared->firstExperts()->routing.normTopkProb && attentionOf(*shared).bias);
   EXPECT_TRUE(failsWith(configWith(R"({"architectures": ["Qwen2MoeForCausalLM"], "num_experts": 8,
                                        "mlp_only_layers": [2]})"),
                         "INGOT-E1006", {"mlp_only_layers"}));
@@ -290,14 +291,15 @@ TEST(ModelConfig, GptOssHasSinksAndStackedExperts) {
   auto config = configWith(gptOss + R"(, "rope_scaling": {"rope_type": "yarn", "factor": 32.0,
     "original_max_position_embeddings": 16, "truncate": false}, "swiglu_limit": 5.0})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_TRUE(config->attentionSinks && config->attentionBias && config->outputBias);
-  EXPECT_TRUE(config->experts->storage == ExpertStorage::Turns &&
-              config->experts->routing.normalized);
-  EXPECT_EQ(config->activation, Activation::ClampedSwiglu);
-  EXPECT_EQ(config->activationLimit, 5);
-  EXPECT_EQ(config->slidingWindow, 128u);
-  EXPECT_TRUE(config->slides(0) && !config->slides(1));
-  EXPECT_FALSE(config->rope.wholePairs);
+  EXPECT_TRUE(attentionOf(*config).sinks && attentionOf(*config).bias &&
+              attentionOf(*config).outputBias);
+  EXPECT_TRUE(config->firstExperts()->storage == ExpertStorage::Turns &&
+              config->firstExperts()->routing.normTopkProb);
+  EXPECT_EQ(mlpOf(*config).activation, Activation::ClampedSwiglu);
+  EXPECT_EQ(mlpOf(*config).activationLimit, 5);
+  EXPECT_EQ(attentionOf(*config).slidingWindow, 128u);
+  EXPECT_TRUE(slides(*config, 0) && !slides(*config, 1));
+  EXPECT_FALSE(config->ropes[0].wholePairs);
   EXPECT_TRUE(failsWith(configWith(gptOss + "}"), "INGOT-E1052", {"rope_scaling"}));
   EXPECT_TRUE(
       failsWith(configWith(gptOss + R"(, "swiglu_alpha": 1.5})"), "INGOT-E1053", {"swiglu_alpha"}));
@@ -310,29 +312,75 @@ TEST(ModelConfig, GraniteHasMultipliers) {
   ASSERT_TRUE(succeeds(config));
   EXPECT_EQ(config->embeddingMultiplier, 12.0);
   EXPECT_EQ(config->residualMultiplier, 0.22);
-  EXPECT_EQ(config->attentionMultiplier, 0.015625);
+  EXPECT_EQ(attentionOf(*config).scaling, 0.015625);
   EXPECT_EQ(config->logitsDivisor, 8.0);
-  EXPECT_TRUE(config->mlpBias);
+  EXPECT_TRUE(mlpOf(*config).bias);
   auto silent = configWith("{" + granite + "}");
   ASSERT_TRUE(succeeds(silent));
-  EXPECT_EQ(silent->attentionMultiplier, 1.0);
+  EXPECT_EQ(attentionOf(*silent).scaling, 1.0);
   EXPECT_EQ(silent->embeddingMultiplier * silent->residualMultiplier * silent->logitsDivisor, 1.0);
   EXPECT_TRUE(failsWith(configWith("{" + granite + R"(, "logits_scaling": 0})"), "INGOT-E1006",
                         {"logits_scaling"}));
-  EXPECT_EQ(configWith("{}")->attentionMultiplier, 0.0);
+  EXPECT_EQ(attentionOf(*configWith("{}")).scaling, 0.0);
 }
 
 TEST(ModelConfig, Olmo2NormsResults) {
   const std::string olmo = R"({"architectures": ["Olmo2ForCausalLM"])";
   auto config = configWith(olmo + R"(, "max_position_embeddings": null, "vocab_size": 50304})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_EQ(config->layerForm, LayerForm::Results);
-  EXPECT_EQ(config->queryKeyNorm, QueryKeyNorm::Rows);
+  EXPECT_EQ(config->layers[0].norms, NormPlacement::Post);
+  EXPECT_EQ(attentionOf(*config).queryKeyNorm, QueryKeyNorm::Rows);
   EXPECT_EQ(config->normEpsilon, 1e-5);
   EXPECT_EQ(config->maxPositions, 2048u);
-  EXPECT_FALSE(config->bosId || config->attentionBias);
+  EXPECT_FALSE(config->bosId || attentionOf(*config).bias);
   EXPECT_EQ(config->eosIds, std::vector<uint64_t>{50279});
-  EXPECT_TRUE(configWith(olmo + R"(, "attention_bias": true})")->outputBias);
+  EXPECT_TRUE(attentionOf(*configWith(olmo + R"(, "attention_bias": true})")).outputBias);
+}
+
+TEST(ModelConfig, Llama4DiffersFromLayerToLayer) {
+  auto config = configWith(R"({"architectures": ["Llama4ForCausalLM"], "num_hidden_layers": 4,
+    "head_dim": 16, "attention_chunk_size": 16, "num_local_experts": 4, "floor_scale": 8,
+    "intermediate_size_mlp": 80, "interleave_moe_layer_step": 2})");
+  ASSERT_TRUE(succeeds(config));
+  for (uint64_t layer = 0; layer < 4; ++layer) {
+    const Attention &attention = attentionOf(*config, layer);
+    const bool rotates = layer != 3;
+    EXPECT_EQ(attention.rope.has_value(), rotates);
+    EXPECT_EQ(attention.slidingWindow, rotates ? 16u : 0u);
+    EXPECT_EQ(attention.queryKeyNorm, rotates ? QueryKeyNorm::Plain : QueryKeyNorm::None);
+    EXPECT_EQ(attention.temperature.scale, rotates ? 0 : 0.1);
+    EXPECT_EQ(isSparse(*config, layer), layer % 2 == 1);
+  }
+  EXPECT_EQ(attentionOf(*config, 3).temperature.floorScale, 8u);
+  EXPECT_EQ(config->layers[0].mlp()->innerSize, 80u);
+  EXPECT_EQ(config->layers[1].experts()->innerSize, 96u);
+}
+
+TEST(ModelConfig, MiMoHasOtherHeadsInWindows) {
+  auto config = configWith(R"({"architectures": ["MiMoV2FlashForCausalLM"], "head_dim": 24,
+    "v_head_dim": 16, "num_key_value_heads": 1, "sliding_window": 24, "n_routed_experts": 8,
+    "num_experts_per_tok": 2, "layer_types": ["full_attention", "sliding_attention"]})");
+  ASSERT_TRUE(succeeds(config));
+  const Attention &full = attentionOf(*config, 0), &sliding = attentionOf(*config, 1);
+  EXPECT_EQ(full.kvHeads, 1u);
+  EXPECT_EQ(sliding.kvHeads, 2u);
+  EXPECT_TRUE(!full.sinks && sliding.sinks);
+  EXPECT_TRUE(full.rope == 0u && sliding.rope == 1u);
+  EXPECT_EQ(config->ropes[1].theta, 10000);
+  EXPECT_EQ(full.valueDim + sliding.valueDim, 32u);
+}
+
+TEST(ModelConfig, LayersWithoutAWindowAreNopeInFamiliesThatSaySo) {
+  const std::string exaone = R"({"architectures": ["Exaone4ForCausalLM"], "head_dim": 16,
+    "num_hidden_layers": 4, "num_key_value_heads": 4, "sliding_window": )";
+  auto config = configWith(exaone + "24}");
+  ASSERT_TRUE(succeeds(config));
+  for (uint64_t layer = 0; layer < 4; ++layer)
+    EXPECT_EQ(attentionOf(*config, layer).rope.has_value(), layer != 3) << layer;
+  auto smol = configWith(R"({"architectures": ["SmolLM3ForCausalLM"], "no_rope_layers": [0, 1]})");
+  ASSERT_TRUE(succeeds(smol));
+  EXPECT_FALSE(attentionOf(*smol, 0).rope);
+  EXPECT_TRUE(attentionOf(*smol, 1).rope);
 }
 
 TEST(ModelConfig, NullMeansNoSuchToken) {
@@ -356,7 +404,7 @@ TEST(ModelConfig, ReadsEveryRopeType) {
   auto rope = [](std::string_view changes) {
     auto config = configWith(changes);
     EXPECT_TRUE(succeeds(config)) << changes;
-    return config->rope;
+    return config->ropes[0];
   };
   Rope linear{.type = RopeType::Linear, .factor = 4};
   EXPECT_EQ(rope(R"({"rope_scaling": {"type": "linear", "factor": 4}})"), linear);
@@ -402,16 +450,16 @@ TEST(ModelConfig, Phi3FusesProjectionsAndRotatesParts) {
     "sliding_window": 2047, "partial_rotary_factor": 0.75,
     "original_max_position_embeddings": 4096, "attention_bias": false})");
   ASSERT_TRUE(succeeds(config));
-  EXPECT_TRUE(config->fusedAttention && config->fusedFeedForward);
-  EXPECT_EQ(config->slidingWindow, 2047u);
-  EXPECT_EQ(config->rotaryPairs(), 6u);
+  EXPECT_TRUE(attentionOf(*config).fusedQkv && mlpOf(*config).fusedGateUp);
+  EXPECT_EQ(attentionOf(*config).slidingWindow, 2047u);
+  EXPECT_EQ(rotaryPairs(*config), 6u);
   EXPECT_EQ(config->normEpsilon, 1e-5);
   EXPECT_EQ(config->maxPositions, 4096u);
   EXPECT_EQ(config->eosIds, std::vector<uint64_t>{32000});
-  EXPECT_EQ(phiWith("{}")->slidingWindow, 0u);
-  EXPECT_EQ(phiWith("{}")->rotaryPairs(), 8u);
-  EXPECT_EQ(phiWith(R"({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}})")
-                ->rotaryPairs(),
+  EXPECT_EQ(attentionOf(*phiWith("{}")).slidingWindow, 0u);
+  EXPECT_EQ(rotaryPairs(*phiWith("{}")), 8u);
+  EXPECT_EQ(rotaryPairs(*phiWith(
+                R"({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}})")),
             4u);
   auto refused = [](std::string_view changes, std::string_view code, std::string_view mention) {
     return failsWith(phiWith(changes), code, {mention, "config.json"});
@@ -434,7 +482,7 @@ TEST(ModelConfig, ReadsLongRope) {
     "rope_scaling": {"type": "longrope", )" +
                         lists + "}}");
   ASSERT_TRUE(succeeds(config));
-  const Rope &rope = config->rope;
+  const Rope &rope = config->ropes[0];
   EXPECT_EQ(rope.type, RopeType::LongRope);
   EXPECT_EQ(rope.theta, 250000.0);
   EXPECT_EQ(rope.shortDivisors, (std::vector<double>{1, 1, 1.5, 2}));
@@ -450,19 +498,19 @@ TEST(ModelConfig, ReadsLongRope) {
                          R"(", "rope_theta": 250000, "partial_rotary_factor": 0.5, )" + lists +
                          "}}");
     ASSERT_TRUE(succeeds(newer));
-    EXPECT_EQ(newer->rope, rope);
+    EXPECT_EQ(newer->ropes[0], rope);
   }
   auto stated = phiWith(R"({"max_position_embeddings": 8192, "partial_rotary_factor": 0.5,
     "rope_scaling": {"type": "longrope", "factor": 2, "attention_factor": 1.25, )" +
                         lists + "}}");
   ASSERT_TRUE(succeeds(stated));
-  EXPECT_EQ(stated->rope.attentionFactor, 1.25);
+  EXPECT_EQ(stated->ropes[0].attentionFactor, 1.25);
   // A family without a trained length of its own scales by what is stated.
   auto llama = configWith(R"({"head_dim": 8, "rope_scaling": {"type": "longrope", "factor": 4, )" +
                           lists + "}}");
   ASSERT_TRUE(succeeds(llama));
-  EXPECT_EQ(llama->rope.originalPositions, 512u);
-  EXPECT_NEAR(llama->rope.attentionFactor, std::sqrt(1 + std::log(4) / std::log(512)), 1e-12);
+  EXPECT_EQ(llama->ropes[0].originalPositions, 512u);
+  EXPECT_NEAR(llama->ropes[0].attentionFactor, std::sqrt(1 + std::log(4) / std::log(512)), 1e-12);
   auto refused = [&](const std::string &scaling, std::string_view code, std::string_view mention) {
     return failsWith(phiWith(R"({"partial_rotary_factor": 0.5, "max_position_embeddings": 8192,
                                  "rope_scaling": {"type": "longrope", )" +
@@ -490,7 +538,7 @@ TEST(ModelConfig, ReadsYarn) {
   auto rope = [](std::string_view changes) {
     auto config = configWith(changes);
     EXPECT_TRUE(succeeds(config)) << changes;
-    return config->rope;
+    return config->ropes[0];
   };
   EXPECT_EQ(rope(R"({"rope_theta": 1e6, "rope_scaling": {"type": "yarn", "factor": 4.0,
                      "original_max_position_embeddings": 128}})"),
@@ -666,9 +714,9 @@ TEST(ModelConfig, RotationOfAllLayersOfOlmo3) {
   auto usual = configWith(olmo + "500000}"), other = configWith(olmo + "20000}");
   ASSERT_TRUE(succeeds(usual) && succeeds(other));
   EXPECT_TRUE(usual->deviations.empty());
-  EXPECT_EQ(usual->slidingRope->theta, 500000);
-  EXPECT_EQ(other->rope.theta, 20000);
-  EXPECT_EQ(other->slidingRope->theta, 20000);
+  EXPECT_EQ(usual->ropes[1].theta, 500000);
+  EXPECT_EQ(other->ropes[0].theta, 20000);
+  EXPECT_EQ(other->ropes[1].theta, 20000);
   EXPECT_EQ(other->deviations.size(), 1u); // transformers 5 reads it otherwise
 }
 
@@ -693,7 +741,7 @@ TEST(ModelConfig, NoMoreOfAHeadRotatesThanThereIs) {
     "num_local_experts": 4, "num_experts_per_tok": 2, "rotary_dim": )";
   auto half = configWith(miniMax + "16}");
   ASSERT_TRUE(succeeds(half));
-  EXPECT_EQ(half->rotaryPairs(), 8u);
+  EXPECT_EQ(rotaryPairs(*half), 8u);
   EXPECT_TRUE(failsWith(configWith(miniMax + "64}"), "INGOT-E1051"));
 }
 
@@ -709,7 +757,7 @@ TEST(ModelConfig, OfTheTextPartOfAModelOfSeveral) {
   auto config = parse(R"("model_type": "gemma3_text", )", "");
   ASSERT_TRUE(config) << config.error().str();
   EXPECT_EQ(config->architecture, "Gemma3ForConditionalGeneration");
-  EXPECT_EQ(config->heads, 8u); // absent keys are the family's
+  EXPECT_EQ(attentionOf(*config).heads, 8u); // absent keys are the family's
   EXPECT_EQ(config->vocabSize, 262208u);
   EXPECT_EQ(config->eosIds, (std::vector<uint64_t>{1, 106}));
   EXPECT_TRUE(config->tiedEmbeddings);

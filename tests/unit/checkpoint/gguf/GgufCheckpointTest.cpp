@@ -3,6 +3,7 @@
 #include "compiler/checkpoint/Checkpoint.h"
 #include "compiler/checkpoint/gguf/GgufNames.h"
 #include "tests/unit/checkpoint/Fixtures.h"
+#include "tests/unit/checkpoint/Layers.h"
 #include "tests/unit/checkpoint/gguf/GgufFixtures.h"
 
 #include <cmath>
@@ -50,6 +51,7 @@ static const std::string four(16, '\0'); ///< four f32 elements
 
 static ModelConfig configWith(const std::function<void(ModelConfig &)> &change) {
   ModelConfig config(*Json::parse("{}", "m.gguf"));
+  config.layers.resize(1);
   change(config);
   return config;
 }
@@ -75,24 +77,24 @@ TEST(GgufNames, AreTranslatedBothWays) {
     EXPECT_EQ(ggufNameOf(model, plain), gguf);
   }
   for (auto [gguf, norms, model] : {
-           std::tuple("ffn_norm", LayerForm::Both, "pre_feedforward_layernorm"),
-           {"post_attention_norm", LayerForm::Both, "post_attention_layernorm"},
-           {"post_attention_norm", LayerForm::Results, "post_attention_layernorm"},
-           {"post_ffw_norm", LayerForm::Results, "post_feedforward_layernorm"},
-           {"attn_q_norm", LayerForm::Results, "self_attn.q_norm"},
+           std::tuple("ffn_norm", NormPlacement::Sandwich, "pre_feedforward_layernorm"),
+           {"post_attention_norm", NormPlacement::Sandwich, "post_attention_layernorm"},
+           {"post_attention_norm", NormPlacement::Post, "post_attention_layernorm"},
+           {"post_ffw_norm", NormPlacement::Post, "post_feedforward_layernorm"},
+           {"attn_q_norm", NormPlacement::Post, "self_attn.q_norm"},
        }) {
     std::string inFile = message("blk.1.", gguf, ".weight"),
                 inModel = message("model.layers.1.", model, ".weight");
     const ModelConfig config = configWith([&](ModelConfig &c) {
-      c.layerForm = norms;
-      if (norms == LayerForm::Both)
+      c.layers[0].norms = norms;
+      if (norms == NormPlacement::Sandwich)
         c.names.feedForwardNorm = "pre_feedforward_layernorm";
     });
     EXPECT_EQ(modelNameOf(inFile, config), inModel);
     EXPECT_EQ(ggufNameOf(inModel, config), inFile);
   }
   const ModelConfig results =
-      configWith([](ModelConfig &config) { config.layerForm = LayerForm::Results; });
+      configWith([](ModelConfig &config) { config.layers[0].norms = NormPlacement::Post; });
   EXPECT_EQ(modelNameOf("blk.1.ffn_norm.weight", results), std::nullopt);
   for (std::string_view unknown :
        {"", ".weight", "blk.", "blk..attn_q.weight", "blk.1attn_q.weight", "blk.1.weight", "blk.1",
@@ -108,14 +110,17 @@ TEST(GgufNames, DependOnHowAModelIsStored) {
     EXPECT_EQ(modelNameOf(inFile, config), inModel);
     EXPECT_EQ(ggufNameOf(inModel, config), inFile);
   };
-  const ModelConfig fused = configWith(
-      [](ModelConfig &config) { config.fusedAttention = config.fusedFeedForward = true; });
+  const ModelConfig fused = configWith([](ModelConfig &config) {
+    attentionOf(config).fusedQkv = true;
+    config.layers[0].channelMixer = Mlp{.fusedGateUp = true};
+  });
   same(fused, "attn_qkv.weight", "self_attn.qkv_proj.weight");
   same(fused, "ffn_up.weight", "mlp.gate_up_proj.weight");
   same(fused, "ffn_down.weight", "mlp.down_proj.weight");
   EXPECT_EQ(modelNameOf("blk.7.ffn_gate.weight", fused), std::nullopt);
 
-  const ModelConfig experts = configWith([](ModelConfig &config) { config.experts.emplace(); });
+  const ModelConfig experts =
+      configWith([](ModelConfig &config) { config.layers[0].channelMixer = Experts(); });
   same(experts, "ffn_gate_inp.weight", "mlp.gate.weight");
   same(experts, "ffn_gate_inp_shexp.weight", "mlp.shared_experts_gate.weight");
   same(experts, "ffn_up_shexp.weight", "mlp.shared_experts.up_proj.weight");
@@ -128,7 +133,7 @@ TEST(GgufNames, DependOnHowAModelIsStored) {
     EXPECT_EQ(modelNameOf(unknown, experts), std::nullopt) << unknown;
 
   const ModelConfig sinks = configWith([](ModelConfig &config) {
-    config.attentionSinks = true;
+    attentionOf(config).sinks = true;
     config.names.ggufFeedForwardNorm = "post_attention_norm";
   });
   same(sinks, "attn_sinks.weight", "self_attn.sinks");
@@ -149,20 +154,20 @@ TEST(GgufCheckpoint, ReadsConfigurationAndTensors) {
   const ModelConfig &config = checkpoint->config();
   EXPECT_EQ(config.architecture, "LlamaForCausalLM");
   EXPECT_EQ(config.hiddenSize, 8u);
-  EXPECT_EQ(config.intermediateSize, 12u);
-  EXPECT_EQ(config.layers, 2u);
-  EXPECT_EQ(config.heads, 2u);
-  EXPECT_EQ(config.kvHeads, 1u);
-  EXPECT_EQ(config.headDim, 4u);
+  EXPECT_EQ(mlpOf(config).innerSize, 12u);
+  EXPECT_EQ(config.layers.size(), 2u);
+  EXPECT_EQ(attentionOf(config).heads, 2u);
+  EXPECT_EQ(attentionOf(config).kvHeads, 1u);
+  EXPECT_EQ(attentionOf(config).headDim, 4u);
   EXPECT_EQ(config.vocabSize, 4u);
   EXPECT_EQ(config.maxPositions, 64u);
   EXPECT_EQ(config.normEpsilon, 1e-5f);
-  EXPECT_EQ(config.rope, (Rope{.theta = 5e5}));
-  EXPECT_TRUE(config.rotaryPairRows);
+  EXPECT_EQ(config.ropes[0], (Rope{.theta = 5e5}));
+  EXPECT_TRUE(attentionOf(config).ropeInterleaved);
   EXPECT_TRUE(config.tiedEmbeddings);
-  EXPECT_TRUE(config.attentionBias);
-  EXPECT_FALSE(config.outputBias);
-  EXPECT_FALSE(config.mlpBias);
+  EXPECT_TRUE(attentionOf(config).bias);
+  EXPECT_FALSE(attentionOf(config).outputBias);
+  EXPECT_FALSE(mlpOf(config).bias);
 
   EXPECT_EQ(checkpoint->inputs(), std::vector{path});
   EXPECT_EQ(checkpoint->folder(), directory.path());
@@ -201,9 +206,9 @@ TEST(GgufCheckpoint, KnowsWhatTensorsAndListsDecide) {
   });
   ASSERT_TRUE(succeeds(untied));
   EXPECT_FALSE(untied->config().tiedEmbeddings);
-  EXPECT_FALSE(untied->config().attentionBias);
-  EXPECT_TRUE(untied->config().outputBias);
-  EXPECT_TRUE(untied->config().mlpBias);
+  EXPECT_FALSE(attentionOf(untied->config()).bias);
+  EXPECT_TRUE(attentionOf(untied->config()).outputBias);
+  EXPECT_TRUE(mlpOf(untied->config()).bias);
   EXPECT_EQ(untied->find("model.embed_tokens.weight"), nullptr);
 
   auto qwen =
@@ -212,9 +217,9 @@ TEST(GgufCheckpoint, KnowsWhatTensorsAndListsDecide) {
   ASSERT_TRUE(succeeds(qwen));
   EXPECT_EQ(qwen->config().architecture, "Qwen2ForCausalLM");
   EXPECT_EQ(qwen->config().vocabSize, 3u);
-  EXPECT_EQ(qwen->config().kvHeads, 2u);
-  EXPECT_TRUE(qwen->config().attentionBias);
-  EXPECT_FALSE(qwen->config().rotaryPairRows);
+  EXPECT_EQ(attentionOf(qwen->config()).kvHeads, 2u);
+  EXPECT_TRUE(attentionOf(qwen->config()).bias);
+  EXPECT_FALSE(attentionOf(qwen->config()).ropeInterleaved);
 }
 
 TEST(GgufCheckpoint, ReadsListsWithOneNumberForEachLayer) {
@@ -225,7 +230,7 @@ TEST(GgufCheckpoint, ReadsListsWithOneNumberForEachLayer) {
   };
   auto same = list({2, 2});
   ASSERT_TRUE(succeeds(same));
-  EXPECT_EQ(same->config().kvHeads, 2u);
+  EXPECT_EQ(attentionOf(same->config()).kvHeads, 2u);
   for (const auto &bad : {std::vector<int32_t>{1, 2}, {1}, {1, 1, 1}, {}})
     EXPECT_TRUE(failsWith(list(bad), "INGOT-E1114", {"head_count_kv", "layers differ"}));
   EXPECT_TRUE(failsWith(list({-1, -1}), "INGOT-E1006"));
@@ -239,7 +244,7 @@ TEST(GgufCheckpoint, ReadsRotaryScaling) {
       if (factor >= 0)
         writer.f32(message("llama.rope.", key == "factor" ? "scaling.factor" : key), factor);
     });
-    return checkpoint ? Expected<Rope>(checkpoint->config().rope) : checkpoint.error();
+    return checkpoint ? Expected<Rope>(checkpoint->config().ropes[0]) : checkpoint.error();
   };
   const Rope plain, linear{.type = RopeType::Linear, .factor = 4};
   EXPECT_EQ(*rope("", -1), plain);
@@ -263,7 +268,7 @@ TEST(GgufCheckpoint, TakesRotaryDivisors) {
   };
   auto good = divided(0, {2}, 8);
   ASSERT_TRUE(succeeds(good));
-  EXPECT_EQ(good->config().rope.divisors, (std::vector<float>{1, 8}));
+  EXPECT_EQ(good->config().ropes[0].divisors, (std::vector<float>{1, 8}));
   EXPECT_TRUE(good->tensors().empty());
   EXPECT_TRUE(failsWith(divided(1, {2}, 8), "INGOT-E1115", {"rope_freqs.weight"}));
   EXPECT_TRUE(failsWith(divided(0, {4}, 8), "INGOT-E1115", {"2 numbers"}));
@@ -292,12 +297,12 @@ TEST(GgufCheckpoint, TakesStacksOfExpertsApart) {
     writer.u32("qwen2moe.expert_shared_feed_forward_length", 16);
   });
   ASSERT_TRUE(succeeds(qwen));
-  const Experts &experts = *qwen->config().experts;
+  const Experts &experts = *qwen->config().firstExperts();
   EXPECT_EQ(experts.count, 3u);
   EXPECT_EQ(experts.perToken, 2u);
   EXPECT_EQ(experts.innerSize, 4u);
   EXPECT_EQ(experts.sharedSize, 16u);
-  EXPECT_FALSE(experts.routing.normalized);
+  EXPECT_FALSE(experts.routing.normTopkProb);
   EXPECT_FALSE(experts.biases);
   EXPECT_EQ(qwen->tensors().size(), 4u);
   uint64_t first = qwen->find("model.layers.1.mlp.experts.0.up_proj.weight")->offset;
@@ -318,13 +323,13 @@ TEST(GgufCheckpoint, TakesStacksOfExpertsApart) {
   });
   ASSERT_TRUE(succeeds(mixtral));
   EXPECT_EQ(mixtral->config().architecture, "MixtralForCausalLM");
-  EXPECT_TRUE(mixtral->config().experts->routing.normalized);
+  EXPECT_TRUE(mixtral->config().firstExperts()->routing.normTopkProb);
   EXPECT_NE(mixtral->find("model.layers.1.block_sparse_moe.experts.2.w3.weight"), nullptr);
   EXPECT_NE(mixtral->find("model.layers.0.block_sparse_moe.experts.2.w2.weight"), nullptr);
   auto qwen3 = openExperts("qwen3moe");
   ASSERT_TRUE(succeeds(qwen3));
-  EXPECT_TRUE(qwen3->config().experts->routing.normalized);
-  EXPECT_EQ(qwen3->config().queryKeyNorm, QueryKeyNorm::Heads);
+  EXPECT_TRUE(qwen3->config().firstExperts()->routing.normTopkProb);
+  EXPECT_EQ(attentionOf(qwen3->config()).queryKeyNorm, QueryKeyNorm::Heads);
   EXPECT_TRUE(failsWith(openExperts("qwen3moe", 2), "INGOT-E1124",
                         {"\"blk.1.ffn_up_exps.weight\"", "3 matrices"}));
   EXPECT_TRUE(failsWith(openWith([](GgufWriter &) {}, "qwen3moe"), "INGOT-E1005",
@@ -340,18 +345,18 @@ TEST(GgufCheckpoint, ReadsGptOss) {
   });
   ASSERT_TRUE(succeeds(model));
   const ModelConfig &config = model->config();
-  EXPECT_TRUE(config.attentionSinks);
-  EXPECT_EQ(config.activation, Activation::ClampedSwiglu);
-  EXPECT_TRUE(config.slides(0) && !config.slides(1));
-  EXPECT_TRUE(config.experts->biases);
-  EXPECT_FALSE(config.experts->storage == ExpertStorage::Turns);
-  EXPECT_EQ(config.rope, (Rope{.type = RopeType::Yarn,
-                               .factor = 32,
-                               .fastTurns = 32,
-                               .slowTurns = 1,
-                               .wholePairs = false,
-                               .attentionFactor = 0.1 * std::log(32.0) + 1,
-                               .originalPositions = 4096}));
+  EXPECT_TRUE(attentionOf(config).sinks);
+  EXPECT_EQ(mlpOf(config).activation, Activation::ClampedSwiglu);
+  EXPECT_TRUE(slides(config, 0) && !slides(config, 1));
+  EXPECT_TRUE(config.firstExperts()->biases);
+  EXPECT_FALSE(config.firstExperts()->storage == ExpertStorage::Turns);
+  EXPECT_EQ(config.ropes[0], (Rope{.type = RopeType::Yarn,
+                                   .factor = 32,
+                                   .fastTurns = 32,
+                                   .slowTurns = 1,
+                                   .wholePairs = false,
+                                   .attentionFactor = 0.1 * std::log(32.0) + 1,
+                                   .originalPositions = 4096}));
   EXPECT_EQ(model->find("model.layers.1.mlp.experts.up_proj_bias")->shape,
             (std::vector<uint64_t>{3, 4}));
 }
@@ -370,27 +375,27 @@ TEST(GgufCheckpoint, ReadsPhi3) {
   });
   ASSERT_TRUE(succeeds(scaled));
   const ModelConfig &config = scaled->config();
-  EXPECT_TRUE(config.fusedAttention && config.fusedFeedForward);
-  EXPECT_EQ(config.rotaryPairs(), 1u);
-  EXPECT_EQ(config.slidingWindow, 16u);
-  EXPECT_TRUE(config.slides(1));
-  EXPECT_EQ(config.rope.type, RopeType::LongRope);
-  EXPECT_EQ(config.rope.originalPositions, 32u);
-  EXPECT_EQ(config.rope.attentionFactor, 1.25);
-  EXPECT_EQ(config.rope.shortDivisors, std::vector<double>{2});
-  EXPECT_EQ(config.rope.longDivisors, std::vector<double>{4});
+  EXPECT_TRUE(attentionOf(config).fusedQkv && mlpOf(config).fusedGateUp);
+  EXPECT_EQ(rotaryPairs(config), 1u);
+  EXPECT_EQ(attentionOf(config).slidingWindow, 16u);
+  EXPECT_TRUE(slides(config, 1));
+  EXPECT_EQ(config.ropes[0].type, RopeType::LongRope);
+  EXPECT_EQ(config.ropes[0].originalPositions, 32u);
+  EXPECT_EQ(config.ropes[0].attentionFactor, 1.25);
+  EXPECT_EQ(config.ropes[0].shortDivisors, std::vector<double>{2});
+  EXPECT_EQ(config.ropes[0].longDivisors, std::vector<double>{4});
   EXPECT_TRUE(scaled->tensors().empty());
 
   auto old = phi([](GgufWriter &) {});
   ASSERT_TRUE(succeeds(old));
-  EXPECT_EQ(old->config().slidingWindow, 0u);
+  EXPECT_EQ(attentionOf(old->config()).slidingWindow, 0u);
   auto mini = openWith(
       [](GgufWriter &writer) {
         writer.u32("phi3.context_length", 4096).u32("phi3.block_count", 32);
       },
       "phi3", {"context_length", "block_count"});
   ASSERT_TRUE(succeeds(mini));
-  EXPECT_EQ(mini->config().slidingWindow, 2047u);
+  EXPECT_EQ(attentionOf(mini->config()).slidingWindow, 2047u);
   EXPECT_TRUE(
       failsWith(phi([&](GgufWriter &writer) { divisors(writer, "rope_factors_long.weight", 4); }),
                 "INGOT-E1114", {"\"rope_factors_short.weight\" is missing"}));
@@ -449,7 +454,7 @@ TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
 TEST(GgufCheckpoint, LeavesLayersOutThatOnlyDraft) {
   auto drafts = openWith([](GgufWriter &writer) { writer.u32("llama.nextn_predict_layers", 1); });
   ASSERT_TRUE(succeeds(drafts));
-  EXPECT_EQ(drafts->config().layers, 1u);
+  EXPECT_EQ(drafts->config().layers.size(), 1u);
   EXPECT_EQ(drafts->deviations().back().what, "nextn_predict_layers");
   for (const Tensor &tensor : drafts->tensors())
     EXPECT_FALSE(tensor.name.starts_with("model.layers.1.")) << tensor.name;
@@ -470,7 +475,7 @@ TEST(GgufCheckpoint, TakesTheLayersThatHaveTheWindow) {
   auto number =
       with([](GgufWriter &writer) { writer.u32("gemma2.attention.sliding_window_pattern", 1); });
   ASSERT_TRUE(succeeds(number));
-  EXPECT_FALSE(number->config().slides(0));
+  EXPECT_FALSE(slides(number->config(), 0));
   auto short_ = with([](GgufWriter &writer) {
     writer.strings("gemma2.attention.sliding_window_pattern", {"yes"});
   });
@@ -531,14 +536,14 @@ TEST(GgufCheckpoint, ReadsTheRealOnesLikeTheirDirectories) {
     const ModelConfig &ours = gguf->config(), &theirs = directory->config();
     EXPECT_EQ(ours.architecture, theirs.architecture);
     EXPECT_EQ(ours.hiddenSize, theirs.hiddenSize);
-    EXPECT_EQ(ours.intermediateSize, theirs.intermediateSize);
-    EXPECT_EQ(ours.layers, theirs.layers);
-    EXPECT_EQ(ours.heads, theirs.heads);
-    EXPECT_EQ(ours.kvHeads, theirs.kvHeads);
-    EXPECT_EQ(ours.headDim, theirs.headDim);
+    EXPECT_EQ(mlpOf(ours).innerSize, mlpOf(theirs).innerSize);
+    EXPECT_EQ(ours.layers.size(), theirs.layers.size());
+    EXPECT_EQ(attentionOf(ours).heads, attentionOf(theirs).heads);
+    EXPECT_EQ(attentionOf(ours).kvHeads, attentionOf(theirs).kvHeads);
+    EXPECT_EQ(attentionOf(ours).headDim, attentionOf(theirs).headDim);
     EXPECT_EQ(ours.vocabSize, theirs.vocabSize);
     EXPECT_FLOAT_EQ(static_cast<float>(ours.normEpsilon), static_cast<float>(theirs.normEpsilon));
-    EXPECT_EQ(ours.rope, theirs.rope);
+    EXPECT_EQ(ours.ropes, theirs.ropes);
     EXPECT_EQ(gguf->eosIds(), directory->eosIds());
     EXPECT_EQ(gguf->generation().bosId, directory->generation().bosId);
     for (const Tensor &tensor : gguf->tensors()) {

@@ -2,10 +2,14 @@
 // Where a matrix of an expert lies in the parameter that transformers stacks all experts in.
 #pragma once
 
-#include "compiler/checkpoint/config/ModelConfig.h"
-#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
-namespace ingot::compiler {
+namespace ingot::checkpoint {
+
+struct ModelConfig;
 
 struct ExpertMatrix {
   std::string stack; ///< "model.layers.0.mlp.experts.gate_up_proj"
@@ -15,7 +19,6 @@ struct ExpertMatrix {
 };
 
 /// That of the weight which the model calls `name`; nothing where it is no matrix of an expert.
-std::optional<ExpertMatrix> expertMatrixOf(const checkpoint::ModelConfig &config,
-                                           llvm::StringRef name);
+std::optional<ExpertMatrix> expertMatrixOf(const ModelConfig &config, std::string_view name);
 
-} // namespace ingot::compiler
+} // namespace ingot::checkpoint

@@ -3,7 +3,7 @@
 // heads of values: what changes where these are rotated.
 #pragma once
 
-#include "compiler/checkpoint/Checkpoint.h"
+#include "compiler/checkpoint/files/Error.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows the stream through the graph, from the embedding on, so that no family says it again.
-#include "compiler/importers/ResidualStream.h"
+#include "compiler/analysis/ResidualStream.h"
 
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads products and what stands before them off the imported graph, so that no family says it
 // again.
-#include "compiler/importers/Products.h"
+#include "compiler/analysis/Products.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
@@ -162,12 +164,13 @@ std::optional<SmallVector<StackedMatrix>> matricesOfTensor(llm::MatmulOp op,
   }
   auto stored = value.getDefiningOp<llm::WeightOp>();
   // Programs that quantize take these apart, and importers read what they made.
-  if (!stored || config.experts->storage != checkpoint::ExpertStorage::Halves)
+  const checkpoint::Experts &experts = *config.firstExperts();
+  if (!stored || experts.storage != checkpoint::ExpertStorage::Halves)
     return std::nullopt;
   StringRef name = stored.getName();
-  SmallVector<StringRef> parts = {config.experts->down};
+  SmallVector<StringRef> parts = {experts.down};
   if (name.ends_with("gate_up_proj"))
-    parts = {config.experts->gate, config.experts->up};
+    parts = {experts.gate, experts.up};
   const int64_t rows = op.expertRows() / static_cast<int64_t>(parts.size()),
                 columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
   SmallVector<StackedMatrix> matrices;

@@ -3,7 +3,7 @@
 // input, and which weights could scale it.
 #pragma once
 
-#include "compiler/importers/ExpertMatrix.h"
+#include "compiler/checkpoint/config/ExpertMatrix.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <optional>
@@ -16,9 +16,10 @@ namespace ingot::compiler {
 struct Product {
   std::string weight; ///< the matrix, by its name in the checkpoint
   int64_t rows = 0, columns = 0;
-  bool small = false;                     ///< as isSmall() has it
-  bool inputsFirst = false;               ///< stored as [columns, rows]
-  std::optional<ExpertMatrix> stack = {}; ///< where it is part of a tensor of all experts' matrices
+  bool small = false;       ///< as isSmall() has it
+  bool inputsFirst = false; ///< stored as [columns, rows]
+  std::optional<checkpoint::ExpertMatrix> stack =
+      {}; ///< where it is part of a tensor of all experts' matrices
 };
 
 /// Which rows of an input an expert reads: those that llm.route sent to it.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers planned of what they have in common and of the lists that say how they differ.
+#include "compiler/checkpoint/config/ConfigDraft.h"
+
+namespace ingot::checkpoint {
+
+bool ConfigDraft::slides(uint64_t layer) const {
+  if (!slidingLayers.empty())
+    return slidingLayers[layer];
+  return fullEvery == 0 || (layer + 1) % fullEvery != 0;
+}
+
+void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &layer)) {
+  ropes = {rope};
+  if (slidingRope)
+    ropes.push_back(*slidingRope);
+  if (experts)
+    experts->form = mlp;
+  for (uint64_t i = 0; i < layers.size(); ++i) {
+    LayerPlan &layer = layers[i];
+    Attention own = attention;
+    if (own.slidingWindow == 0 || !slides(i)) {
+      own.slidingWindow = 0;
+    } else {
+      if (slidingKvHeads != 0)
+        own.kvHeads = slidingKvHeads;
+      if (slidingRope)
+        own.rope = 1;
+    }
+    if (learnedPositions || (!rotatingLayers.empty() && !rotatingLayers[i]))
+      own.rope.reset();
+    layer.tokenMixer = own;
+    if (experts && (sparseLayers.empty() || sparseLayers[i]))
+      layer.channelMixer = *experts;
+    else
+      layer.channelMixer = mlp;
+    layer.norms = norms;
+    if (vary)
+      vary(*this, layer);
+  }
+}
+
+} // namespace ingot::checkpoint

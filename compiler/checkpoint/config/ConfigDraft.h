@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// ConfigDraft: a configuration while its keys are read, from which the layers are planned.
+#pragma once
+
+#include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
+
+namespace ingot::checkpoint {
+
+/// What the layers of a model have in common, and how those with a window are placed.
+struct LayerPattern {
+  Attention attention = {};
+  Mlp mlp = {}; ///< of layers without experts, and the form of experts
+  std::optional<Experts> experts = {};
+  NormPlacement norms = NormPlacement::Pre;
+  uint64_t fullEvery = 0; ///< where there is a window: each so many-th layer has none; 0: all have
+  uint64_t slidingKvHeads = 0; ///< KV heads of layers that have it; 0: as many as others
+  uint64_t rotaryColumns = 0;  ///< of a head that rotate, where a key says so; 0: none does
+};
+
+/// `layers` has the right number of plans, which planLayers() makes.
+struct ConfigDraft : ModelConfig, LayerPattern {
+  ConfigDraft(Json raw, const ModelForm &form, const LayerPattern &pattern)
+      : ModelConfig(std::move(raw), form), LayerPattern(pattern) {}
+
+  Rope rope;
+  std::optional<Rope> slidingRope;  ///< of the layers that slide, where it is not `rope`
+  std::vector<bool> slidingLayers;  ///< of each layer whether it has the window; empty: `fullEvery`
+  std::vector<bool> rotatingLayers; ///< of each layer whether it rotates; empty: all
+  std::vector<bool> sparseLayers;   ///< of each layer whether it has experts; empty: all
+
+  /// Plans the layers; `vary`: changes the plan of each as only one family does, unless null.
+  void planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &layer));
+
+private:
+  bool slides(uint64_t layer) const;
+};
+
+} // namespace ingot::checkpoint

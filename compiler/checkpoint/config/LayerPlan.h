@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerPlan: what one layer of a model computes: how it mixes tokens, how it mixes channels, and
+// where its norms stand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+namespace ingot::checkpoint {
+
+//===- Mixers of tokens ---------------------------------------------------------------------===//
+
+/// How q and k are normed.
+enum class QueryKeyNorm : uint8_t {
+  None,
+  Heads,       ///< every head by itself, all with the same headDim factors
+  HeadsApart,  ///< every head by itself, each with its own factors
+  HeadsListed, ///< likewise, stored in a tensor for each head
+  Rows,        ///< all heads of a token together
+  Plain,       ///< every head by itself, without factors
+};
+
+/// By what queries are multiplied at position p: 1 + scale * ln(1 + floor((p + shift) /
+/// floorScale)).
+struct AttentionTemperature {
+  double scale = 0; ///< attn_scale; 0: they are not
+  uint64_t floorScale = 1, shift = 0;
+};
+
+/// Grouped-query attention.
+struct Attention {
+  uint64_t heads = 0;         ///< of queries
+  uint64_t kvHeads = 0;       ///< divides heads
+  uint64_t headDim = 0;       ///< even; heads * headDim may differ from the width of the model
+  uint64_t valueDim = 0;      ///< columns of a head of v, at most headDim; 0: as many
+  uint64_t slidingWindow = 0; ///< positions that a token attends to, with its own; 0: all before it
+  bool windowIsChunk = false; ///< windows do not slide, but follow each other
+  std::optional<uint32_t> rope = 0; ///< which of ModelConfig::ropes; nothing: NoPE
+  /// Rows of q and k, biases too, are stored by rotary pairs: rows 2i and 2i+1 of a head rotate
+  /// together, and not rows i and i + headDim/2, as the model is defined here.
+  bool ropeInterleaved = false;
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  bool normsRotated = false; ///< q and k are normed after they rotate, and not before
+  AttentionTemperature temperature = {};
+  double scaling = 0;        ///< of q . k; 0: 1 / sqrt(headDim)
+  double valueScale = 1;     ///< of v
+  double softcap = 0;        ///< c of c * tanh(score / c); 0: none
+  bool sinks = false;        ///< each head has a score that takes weight and adds nothing
+  bool bias = false;         ///< on the q, k and v projections
+  bool outputBias = false;   ///< on the o projection
+  bool fusedQkv = false;     ///< q, k and v are one matrix
+  bool fusedByHeads = false; ///< with q, k and v of each head in turn, and not of all heads
+};
+
+using TokenMixer = std::variant<Attention>;
+
+//===- Mixers of channels -------------------------------------------------------------------===//
+
+enum class Activation : uint8_t {
+  Silu,
+  Relu2, ///< of an input alone: x^2 where x > 0, else 0
+  Gelu,  ///< x / 2 * (1 + erf(x / sqrt(2)))
+  /// Of an input alone, with four numbers of each layer's own (arXiv 2411.13010): p * x^2 + beta *
+  /// x where x > 0, else (e^min(x, eps) - 1 - x) * n + beta * x.
+  Xielu,
+  GeluTanh, ///< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
+  /// Of a pair: x / (1 + e^(-1.702 x)) * (1 + up), for x = gate up to activationLimit and up within
+  /// it on both sides.
+  ClampedSwiglu,
+};
+
+/// down(act(gate x) * up x), or without a gate down(act(up x)).
+struct Mlp {
+  uint64_t innerSize = 0;
+  Activation activation = Activation::Silu;
+  double activationLimit = 0;
+  bool isGated = true;
+  bool fusedGateUp = false; ///< gate and up are one matrix
+  bool bias = false;        ///< on the projections
+};
+
+/// How a token's experts are chosen and weighted, as llm.route describes it.
+struct Router {
+  bool sigmoid = false;
+  bool normTopkProb = true; ///< the weights of a token's experts sum to 1
+  /// Of so many groups the topkGroup ones are kept whose groupTopk best experts have the largest
+  /// sum.
+  uint64_t groups = 1, topkGroup = 1, groupTopk = 1;
+  double epsilon = 0; ///< that the sum of the weights is increased by
+  double scale = 1;   ///< of the weights
+  /// The tensor that is added to the scores for the choice alone, behind the module's name; empty:
+  /// none.
+  std::string_view bias = {};
+  bool biasIsRow = false;    ///< it is stored as [1, experts]
+  bool scalesInputs = false; ///< an expert's input is multiplied by its weight, and not its result
+};
+
+/// How the matrices of experts are stored.
+enum class ExpertStorage : uint8_t {
+  Apart, ///< each is a tensor
+  Turns, ///< all are one tensor [experts, inputs, outputs], with gate and up in turn
+  Halves ///< all are one tensor of this or of [experts, outputs, inputs], with gate before up
+};
+
+/// MLPs of which each token goes through some.
+struct Experts {
+  uint64_t count = 0;
+  uint64_t perToken = 0;  ///< of them; at most `count`
+  uint64_t innerSize = 0; ///< of each
+  Router routing = {};
+  uint64_t sharedSize = 0;  ///< of one more that all tokens go through; 0: none
+  bool sharedGated = false; ///< it stands behind a gate
+  bool biases = false;      ///< on the router and on what experts compute
+  ExpertStorage storage = ExpertStorage::Apart;
+  /// Names of the module, of what chooses experts, of the three matrices of an expert, and of the
+  /// one that all tokens go through.
+  std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",
+                   down = "down_proj", shared = "shared_experts";
+  Mlp form = {}; ///< what each computes, but for its size
+
+  static constexpr uint64_t most = 1u << 11;
+};
+
+using ChannelMixer = std::variant<Mlp, Experts>;
+
+//===- Layers -------------------------------------------------------------------------------===//
+
+/// What a layer makes of x, by its token mixer A, its channel mixer F and norms m, n, p and q.
+enum class NormPlacement : uint8_t {
+  Pre,            ///< y = x + A(m x), y + F(n y)
+  Post,           ///< y = x + m A(x), y + n F(y)
+  Sandwich,       ///< y = x + n A(m x), y + q F(p y)
+  ParallelShared, ///< x + A(m x) + F(m x)
+  Parallel,       ///< x + A(m x) + F(n x)
+};
+
+struct LayerPlan {
+  TokenMixer tokenMixer;
+  ChannelMixer channelMixer;
+  NormPlacement norms = NormPlacement::Pre;
+
+  /// Null where the layer's mixers are others.
+  const Attention *attention() const { return std::get_if<Attention>(&tokenMixer); }
+  const Mlp *mlp() const { return std::get_if<Mlp>(&channelMixer); }
+  const Experts *experts() const { return std::get_if<Experts>(&channelMixer); }
+};
+
+} // namespace ingot::checkpoint

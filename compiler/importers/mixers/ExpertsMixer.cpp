@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixtures of experts: the ones that a router chooses for each token, and one that all go through.
+#include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/importers/mixers/Mixers.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::Experts;
+using checkpoint::ExpertStorage;
+
+namespace {
+
+/// One layer's.
+class ExpertsBuilder {
+public:
+  ExpertsBuilder(Modules &model, const Experts &experts, const std::string &prefix)
+      : model(model), step(model.step), experts(experts), prefix(prefix),
+        count(static_cast<int64_t>(experts.count)), width(static_cast<int64_t>(experts.innerSize)) {
+  }
+
+  /// The experts that each token of `x` goes to, weighted, and the one that all go to.
+  Value build(Value x) {
+    std::string module(experts.module), site = Modules::siteOf(prefix).str() + module;
+    Value logits = model.project(x, prefix, module + "." + std::string(experts.router), count,
+                                 model.hidden, experts.biases);
+    step.setSite(site + ".route");
+    StepBuilder::Routing routing =
+        step.route(logits, choiceBias(prefix + module + "."),
+                   static_cast<int64_t>(experts.perToken), experts.routing);
+    step.setSite(site + ".experts.gate_up_proj");
+    std::string name = prefix + module + ".experts.";
+    Value both = step.expertLinear(x, gateAndUp(name), routing);
+    // What the input is multiplied by may as well multiply the product.
+    if (experts.routing.scalesInputs)
+      both = step.weighted(both, routing);
+    if (experts.biases)
+      both = step.addExpertBias(both, inputBiases(name), routing);
+    step.setSite(site + ".experts.act_fn");
+    Value product = step.activatedTimes(activationOf(step, experts.form, name + "act_fn."),
+                                        step.sliceColumns(both, 0, width),
+                                        step.sliceColumns(both, width, width));
+    step.setSite(site + ".experts.down_proj");
+    Value rows = step.expertLinear(product, down(name), routing);
+    if (experts.biases)
+      rows = step.addExpertBias(rows, step.weight(name + "down_proj_bias", {count, model.hidden}),
+                                routing);
+    step.setSite(site + ".combine");
+    Value sum = step.combine(rows, routing, !experts.routing.scalesInputs);
+    if (experts.sharedSize == 0)
+      return sum;
+    const std::string own = module + "." + std::string(experts.shared);
+    checkpoint::Mlp form = experts.form;
+    form.innerSize = experts.sharedSize;
+    Value shared = feedForward(model, form, x, prefix, own);
+    if (experts.sharedGated) {
+      Value gate = model.project(x, prefix, own + "_gate", 1, model.hidden, false);
+      step.setSite(Modules::siteOf(prefix) + own);
+      shared = step.gated(shared, gate);
+    }
+    step.setSite(site);
+    return step.add(sum, shared);
+  }
+
+private:
+  /// What is added to the scores of experts for the choice; `module`: ("model.layers.0.mlp.").
+  Value choiceBias(const std::string &module) {
+    const checkpoint::Router &router = experts.routing;
+    if (router.bias.empty())
+      return {};
+    SmallVector<int64_t> shape = {count};
+    if (router.biasIsRow)
+      shape.insert(shape.begin(), 1);
+    return step.reshape(step.weight(module + std::string(router.bias), shape), {count});
+  }
+
+  /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").
+  Value gateAndUp(const std::string &name) {
+    if (experts.storage == ExpertStorage::Turns)
+      return byExpertHalves(step.expertWeights(name + "gate_up_proj", count, 2 * width,
+                                               model.hidden, inputsFirst(name)));
+    if (!areApart(name))
+      return step.expertWeights(name + "gate_up_proj", count, 2 * width, model.hidden,
+                                inputsFirst(name));
+    SmallVector<Value> parts;
+    for (int64_t expert = 0; expert < count; ++expert)
+      for (std::string_view part : {experts.gate, experts.up})
+        parts.push_back(expertMatrix(name, expert, part, width, model.hidden));
+    return step.stack(parts);
+  }
+
+  /// Whether each matrix is a tensor: programs that quantize take stacks apart.
+  bool areApart(const std::string &name) const {
+    return experts.storage == ExpertStorage::Apart ||
+           (experts.storage == ExpertStorage::Halves &&
+            step.hasMatrix(name + "0." + std::string(experts.down) + ".weight"));
+  }
+
+  /// Whether stacks are [experts, inputs, outputs]: their shapes tell, of one matrix or the other.
+  bool inputsFirst(const std::string &name) {
+    if (experts.storage == ExpertStorage::Turns)
+      return true;
+    return model.hidden != 2 * width
+               ? !step.isStored(name + "gate_up_proj", {count, 2 * width, model.hidden})
+               : !step.isStored(name + "down_proj", {count, model.hidden, width});
+  }
+
+  Value down(const std::string &name) {
+    if (!areApart(name))
+      return step.expertWeights(name + "down_proj", count, model.hidden, width, inputsFirst(name));
+    SmallVector<Value> parts;
+    for (int64_t expert = 0; expert < count; ++expert)
+      parts.push_back(expertMatrix(name, expert, experts.down, model.hidden, width));
+    return step.stack(parts);
+  }
+
+  /// What is added to products with gateAndUp().
+  Value inputBiases(const std::string &name) {
+    auto ofPart = [&](std::string_view part, int64_t columns) {
+      Value biases = step.weight(name + std::string(part) + "_bias", {count, columns});
+      return step.reshape(biases, {count * columns, 1});
+    };
+    Value rows;
+    if (experts.storage == ExpertStorage::Turns)
+      rows = byExpertHalves(ofPart("gate_up_proj", 2 * width));
+    else // all gates before all ups
+      rows = step.permuteRows(step.stack({ofPart(experts.gate, width), ofPart(experts.up, width)}),
+                              {2, count, width}, {1, 0, 2});
+    return step.reshape(rows, {count, 2 * width});
+  }
+
+  Value expertMatrix(const std::string &name, int64_t expert, std::string_view part, int64_t rows,
+                     int64_t columns) {
+    return step.weight(name + std::to_string(expert) + "." + std::string(part) + ".weight",
+                       {rows, columns});
+  }
+
+  /// What has gate and up of each expert in turn, with all gates of an expert before its ups.
+  Value byExpertHalves(Value weight) {
+    return step.permuteRows(weight, {count, width, 2}, {0, 2, 1});
+  }
+
+  Modules &model;
+  StepBuilder &step;
+  const Experts &experts;
+  const std::string &prefix;  ///< of the layer ("model.layers.0.")
+  const int64_t count, width; ///< of experts, and of each one
+};
+
+} // namespace
+
+Value compiler::mixChannels(Modules &model, const Experts &experts, Value x,
+                            const std::string &prefix) {
+  return ExpertsBuilder(model, experts, prefix).build(x);
+}

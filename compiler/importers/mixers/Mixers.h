@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What layers are made of: for each mixer of LayerPlan.h its graph, by overloads. One file each.
+#pragma once
+
+#include "compiler/importers/mixers/Modules.h"
+
+namespace ingot::compiler {
+
+/// The cache that a layer with this mixer keeps.
+llm::KvType cacheOf(mlir::MLIRContext *context, const checkpoint::Attention &attention,
+                    int64_t maxContext);
+
+/// What the mixer makes of the tokens `x` [T, hidden]. `prefix`: of the layer ("model.layers.0.").
+mlir::Value mixTokens(Modules &model, const checkpoint::Attention &attention, mlir::Value x,
+                      const std::string &prefix, mlir::Value cache);
+
+/// What the mixer makes of each of the rows `x` [T, hidden].
+mlir::Value mixChannels(Modules &model, const checkpoint::Mlp &mlp, mlir::Value x,
+                        const std::string &prefix);
+mlir::Value mixChannels(Modules &model, const checkpoint::Experts &experts, mlir::Value x,
+                        const std::string &prefix);
+
+/// The MLP whose tensors are called `module` ("mlp").
+mlir::Value feedForward(Modules &model, const checkpoint::Mlp &mlp, mlir::Value x,
+                        const std::string &prefix, const std::string &module);
+
+/// The activation of `mlp`; `name`: of its numbers ("model.layers.0.mlp.act_fn.").
+ActivationFunction activationOf(StepBuilder &step, const checkpoint::Mlp &mlp,
+                                const std::string &name);
+
+} // namespace ingot::compiler

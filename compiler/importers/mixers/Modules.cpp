@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sites are set before what they name.
+#include "compiler/importers/mixers/Modules.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+Value Modules::norm(Value x, const std::string &name) {
+  step.setSite(siteOf(name));
+  Value bias = config.norm == checkpoint::NormKind::LayerBias
+                   ? step.weight(name + ".bias", {hidden})
+                   : Value();
+  return step.norm(x, isCentered(), normWeight(name + ".weight", hidden), bias, config.normEpsilon);
+}
+
+Value Modules::normWeight(StringRef name, int64_t columns) {
+  Value weight = step.weight(name, {columns});
+  return config.normsLessOne ? step.plusOne(weight) : weight;
+}
+
+Value Modules::project(Value x, const std::string &prefix, StringRef name, int64_t outputs,
+                       int64_t inputs, bool hasBias, function_ref<Value(Value)> ordered) {
+  step.setSite(siteOf(prefix) + name);
+  std::string tensor = prefix + name.str();
+  Value weight = step.matrix(tensor + ".weight", outputs, inputs, config.inputsFirst);
+  Value bias = hasBias ? step.weight(tensor + ".bias", {outputs}) : Value();
+  if (ordered) {
+    weight = ordered(weight);
+    bias = bias ? ordered(bias) : bias;
+  }
+  return step.linear(x, weight, bias);
+}

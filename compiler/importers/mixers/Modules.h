@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules: what mixers of every kind build with: norms and projections, by the names of their
+// tensors.
+#pragma once
+
+#include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/importers/StepBuilder.h"
+
+namespace ingot::compiler {
+
+/// The modules of one model under import. What it is given must outlive it.
+class Modules {
+public:
+  Modules(StepBuilder &step, const checkpoint::ModelConfig &config, int64_t maxContext)
+      : step(step), config(config), names(config.names),
+        hidden(static_cast<int64_t>(config.hiddenSize)), maxContext(maxContext) {}
+
+  /// The place in the model that tensors of `prefix` belong to.
+  static mlir::StringRef siteOf(mlir::StringRef prefix) {
+    return prefix.drop_front(strlen("model."));
+  }
+
+  /// The norm called `name`, of whole rows.
+  mlir::Value norm(mlir::Value x, const std::string &name);
+  bool isCentered() const { return config.norm != checkpoint::NormKind::Rms; }
+  mlir::Value normWeight(mlir::StringRef name, int64_t columns);
+
+  /// The projection `name` of layer-prefix `prefix` ("model.layers.0."). `ordered`: what becomes of
+  /// the rows of its weight and bias; null: nothing.
+  mlir::Value project(mlir::Value x, const std::string &prefix, mlir::StringRef name,
+                      int64_t outputs, int64_t inputs, bool hasBias,
+                      llvm::function_ref<mlir::Value(mlir::Value)> ordered = nullptr);
+
+  StepBuilder &step;
+  const checkpoint::ModelConfig &config;
+  const checkpoint::ModuleNames &names;
+  const int64_t hidden;     ///< columns of what layers read and give
+  const int64_t maxContext; ///< positions the engine is declared for
+};
+
+} // namespace ingot::compiler
