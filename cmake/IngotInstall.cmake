@@ -14,6 +14,9 @@ install(TARGETS IngotShared EXPORT IngotTargets
 set_target_properties(IngotShared PROPERTIES EXPORT_NAME ingot)
 install(FILES ${CMAKE_BINARY_DIR}/lib/libingot.a
   DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+# All that the component installs.
+add_custom_target(runtime-component
+  DEPENDS ingot-run ingot-server IngotShared IngotStatic IngotCudaSim)
 install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include/ingot
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT runtime)
 install(EXPORT IngotTargets NAMESPACE Ingot:: DESTINATION ${INGOT_CMAKE_DIR} COMPONENT runtime)

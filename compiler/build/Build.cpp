@@ -161,7 +161,7 @@ Expected<std::vector<InputFile>> compiler::digestInputs(const checkpoint::Checkp
     std::error_code error;
     inputs.push_back({checkpoint.inputName(file), file_size(file, error), **digest});
   }
-  progress.end(std::to_string(files.size()) + " files");
+  progress.end(files.size() == 1 ? "1 file" : std::to_string(files.size()) + " files");
   return inputs;
 }
 
@@ -258,16 +258,15 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
         writeEngineMetadata(*report.ir, report.description, file.sections(), assembly->placements);
     if (failed(metadata))
       return diagnostics.error();
-    if (examined->refusal) {
-      keepRefused(file, *metadata, options, progress);
-      return *examined->refusal;
-    }
+    report.refusal = examined->refusal;
   }
   report.fileBytes = file.end() + metadata->size();
-  if (auto outcome = finishEngineFile(file, *metadata); !outcome)
-    return outcome.error();
   std::error_code ignored;
-  if (options.examine)
+  if (report.refusal)
+    keepRefused(file, *metadata, options, progress);
+  else if (auto outcome = finishEngineFile(file, *metadata); !outcome)
+    return outcome.error();
+  else if (options.examine)
     std::filesystem::remove(options.refused(), ignored);
 
   report.cache = reportCache(options);
@@ -278,7 +277,8 @@ Expected<BuildReport> compiler::buildEngine(MLIRContext &context, const BuildOpt
   report.peakMemory = peakMemory();
   report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  progress.finished(options.output.string(), report.fileBytes);
+  if (!report.refusal && !options.replay) // what is replayed is compared, not kept
+    progress.finished(options.output.string(), report.fileBytes);
   return report;
 }
 

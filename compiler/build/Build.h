@@ -26,12 +26,14 @@ struct BuildReport {
   } cache;
   std::vector<std::string> unreadTensors; ///< of the checkpoint
   mlir::OwningOpRef<mlir::ModuleOp> ir;   ///< the engine dialect of the whole engine
+  /// Why the engine has the name options.refused(), and not that of the output; none: it has.
+  std::optional<checkpoint::Error> refusal;
 };
 
 /// Checks the model, the options and the recipe, runs all stages and writes the file. Nothing is
-/// left under the output's name on failure; an engine that was refused is left under that of
-/// options.refused(), until one is not. `context` collects diagnostics on failure; errors that
-/// are no diagnostics are returned.
+/// left under the output's name on failure; an engine that was refused, which is a report of its
+/// own, is left under that of options.refused(), until one is not. `context` collects diagnostics
+/// on failure; errors that are no diagnostics are returned.
 checkpoint::Expected<BuildReport> buildEngine(mlir::MLIRContext &context,
                                               const BuildOptions &options, Progress &progress);
 

@@ -96,7 +96,8 @@ constexpr BuildOption kOptions[] = {
      .commands = kBuild},
     {.flag = "--gate-text",
      .field = [](Options &o) -> OptionField { return &o.gateText; },
-     .help = "likewise what accuracy is measured on (default: a built-in text)",
+     .help =
+         "what accuracy is measured on, as --calibration-text names it (default: a built-in text)",
      .group = kAccuracy,
      .file = OptionFile::Read,
      .commands = kBuild,
@@ -187,7 +188,7 @@ constexpr BuildOption kOptions[] = {
              "directory, needs config.json and the tokenizer only",
      .group = kWeights,
      .decides = Decides::Engine,
-     .recorded = "numbers made at load; no weight file was read"},
+     .recorded = "random weights made at load; no weight file was read"},
     {.flag = "--no-ptx",
      .field = [](Options &o) -> OptionField { return &o.noPtx; },
      .help = "leave out the PTX of CUDA kernels: a smaller engine that cannot be simulated",

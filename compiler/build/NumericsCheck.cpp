@@ -68,6 +68,6 @@ compiler::compareNumerics(const std::filesystem::path &enginePath,
     rows.push_back(compare("logprobs", engine.score(tokens), reference.score(tokens)));
     return rows;
   } catch (const ingot::Error &error) {
-    return checkpoint::Error{error.code(), error.what(), "comparing numbers", ""};
+    return checkpoint::Error{error.code(), error.what(), "comparing numerics", ""};
   }
 }

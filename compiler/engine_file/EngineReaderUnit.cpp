@@ -194,7 +194,7 @@ LogicalResult EngineUnitReader::read(const schema::Kernel &table) {
   for (uint32_t i = 0; i < countOf(table.facts()); ++i) {
     StringRef key = textOf(table.facts()->Get(i)->key());
     if (key.empty())
-      return bad("kernel '" + textOf(table.name()) + "' has a fact without a name");
+      return bad("kernel '" + textOf(table.name()) + "' has metadata without a name");
     facts.set(key, builder.getStringAttr(textOf(table.facts()->Get(i)->value())));
   }
   auto extents = [&](const flatbuffers::Vector<uint32_t> *list) -> DenseI64ArrayAttr {

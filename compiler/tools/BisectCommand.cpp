@@ -18,7 +18,8 @@ static constexpr char kExamples[] =
 
 int compiler::runBisect(int argc, char **argv) {
   runtime::CommandLine app(
-      "Finds the first layer in which an engine and a checkpoint part: each is given what the "
+      "Finds the first layer in which an engine and a checkpoint differ: each layer is given what "
+      "the "
       "engine has before it. Exit status 3 where one differs by more than the tolerance.",
       argv[0], kExamples);
   std::filesystem::path engine, text;

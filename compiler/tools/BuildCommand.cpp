@@ -81,10 +81,9 @@ static std::string bisectCommand(const BuildOptions &options, const quantize::Ga
   return gate.text.files.empty() ? command : command + " --text " + options.gateText.string();
 }
 
-/// Lets the build measure its engine and refuse it. `exceeded`: the limits that it does not keep;
-/// must live as long as `options`, as all arguments must.
+/// Lets the build measure its engine and refuse it. The arguments must live as long as `options`.
 static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &options,
-                                   Progress &progress, std::string &exceeded) {
+                                   Progress &progress) {
   quantize::GateOptions gate;
   gate.name = options.output.filename().string();
   gate.limits = options.gate;
@@ -99,7 +98,7 @@ static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &opt
   gate.cache = options.cache;
   if (auto checked = checkGate(context, options, gate); !checked)
     return checked;
-  options.examine = [&context, &progress, &exceeded, gate, reports = options.gateReports,
+  options.examine = [&context, &progress, gate, reports = options.gateReports,
                      bisect = bisectCommand(options, gate)](
                         const std::filesystem::path &engine,
                         mlir::ModuleOp module) -> checkpoint::Expected<Examination> {
@@ -111,10 +110,9 @@ static checkpoint::Outcome addGate(mlir::MLIRContext &context, BuildOptions &opt
       if (auto written = quantize::writeGateReport(*report, path); !written)
         return written.error();
     Examination examined{report->records()};
-    exceeded = report->exceeded();
-    if (!exceeded.empty())
+    if (const std::string exceeded = report->exceeded(); !exceeded.empty())
       examined.refusal = checkpoint::Error{
-          "INGOT-E2119", "the engine exceeds its accuracy budget: " + exceeded, gate.limits,
+          "INGOT-E2119", "the engine exceeds its accuracy budget: " + exceeded, "",
           "choose a recipe with more bits or calibration, or a wider budget; `" + bisect +
               "` shows every part"};
     return examined;
@@ -144,9 +142,8 @@ int compiler::runBuild(int argc, char **argv) {
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   prepareContext(context);
-  std::string exceeded;
   if (!options.gate.empty())
-    if (auto checked = addGate(context, options, progress, exceeded); !checked) {
+    if (auto checked = addGate(context, options, progress); !checked) {
       progress.failed(checked.error().str());
       return 1;
     }
@@ -158,12 +155,16 @@ int compiler::runBuild(int argc, char **argv) {
   dropQuantized(options);
   if (!report) {
     progress.failed(report.error().str());
-    return exceeded.empty() ? 1 : kExceeded;
+    return 1;
   }
   if (!options.report.empty())
     if (auto written = writeReport(*report, options.report); !written) {
       progress.failed(written.error().str());
       return 1;
     }
+  if (report->refusal) {
+    progress.failed(report->refusal->str());
+    return kExceeded;
+  }
   return 0;
 }

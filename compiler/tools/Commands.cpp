@@ -15,7 +15,7 @@ constexpr Command commands[] = {
     {"quantize", "quantize a checkpoint with calibration, to one that others load too",
      runQuantize},
     {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},
-    {"verify", "check an engine: structure, digests, rebuild, numbers", runVerify},
+    {"verify", "check an engine: structure, digests, rebuild, numerics", runVerify},
     {"bisect", "find the first layer in which an engine and a checkpoint differ", runBisect},
     {"formats", "how stored formats are read, and which kernels they have", runFormats},
     {"cache", "list or remove the compiled kernels that builds have kept", runCache},

@@ -4,6 +4,7 @@
 #include "compiler/quantize/ggml/WeightMix.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
+#include "compiler/tools/ModelArguments.h"
 #include "runtime/tools/Commands.h"
 
 using namespace ingot;
@@ -25,8 +26,14 @@ static bool namesCheckpoint(int argc, char **argv) {
 }
 
 int compiler::runPlan(int argc, char **argv) {
-  if (!namesCheckpoint(argc, argv))
-    return runtime::runPlan(argc, argv);
+  if (!namesCheckpoint(argc, argv)) {
+    const int status = runtime::runPlan(argc, argv);
+    if (asksForHelp(argc, argv))
+      fputs("\nThe same of a model before it is built, with options of `ingot build`:\n"
+            "  ingot plan my-model --recipe int4.yaml --target x86-64-v4 --memory 16GiB\n",
+            stdout);
+    return status;
+  }
   runtime::CommandLine app("Tells which batch and context fit in memory.", argv[0], kExamples);
   app.setDetails(recipesByName());
   BuildOptions options;

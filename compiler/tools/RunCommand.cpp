@@ -13,7 +13,7 @@ using namespace ingot::compiler;
 static std::string help() {
   return "Runs a model: builds it for this machine where that was not done yet, keeps the engine, "
          "and\ngenerates text.\n"
-         "Usage: ingot run MODEL [OPTIONS]\n\n" +
+         "usage: ingot run MODEL [OPTIONS]\n\n" +
          listOfBuildOptions(kRun) +
          "With --no-cache the engine is not kept either. All other options are those of\n"
          "`ingot-run ENGINE`; see `ingot-run --help`. Without --prompts one sequence runs at a "

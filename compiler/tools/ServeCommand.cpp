@@ -18,7 +18,7 @@ using namespace ingot::compiler;
 static std::string help() {
   return "Serves a model over HTTP: builds it for this machine where that was not done yet, keeps "
          "the\nengine, and starts `ingot-server` with it.\n"
-         "Usage: ingot serve MODEL [OPTIONS]\n\n" +
+         "usage: ingot serve MODEL [OPTIONS]\n\n" +
          listOfBuildOptions(kServe) +
          "All other options are those of `ingot-server ENGINE`; see `ingot-server --help`. The "
          "model is\n"

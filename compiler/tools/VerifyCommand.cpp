@@ -165,7 +165,7 @@ Outcome checkNumerics(mlir::MLIRContext &context, const std::filesystem::path &e
   }
   if (within)
     return {};
-  return Error{"INGOT-E3201", "the engine's numbers differ from the reference target's",
+  return Error{"INGOT-E3201", "the engine's values differ from the reference target's",
                engine.string(), "report this with the recipe and the table above"};
 }
 

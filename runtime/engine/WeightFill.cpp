@@ -277,7 +277,7 @@ std::string rangeFault(DType type, double low, double high) {
     return std::max(-low, high) > format->largest ? "its range exceeds its type" : "";
   std::optional<std::pair<double, double>> range = integerRange(type);
   if (!range)
-    return "its type cannot be filled";
+    return "no random weights are of its type";
   bool whole = low == std::floor(low) && high == std::floor(high);
   return whole && low >= range->first && high <= range->second ? "" : "its range exceeds its type";
 }
@@ -313,20 +313,20 @@ std::string layoutFault(const schema::Weight &weight) {
   const schema::Fill &fill = *weight.fill();
   if (count(fill.digits()) == 0 || fill.digits()->size() > kMostDigits ||
       !isAligned(fill.digits()) || fill.digits()->Get(0)->axis() != 0)
-    return "its order in memory does not begin with rows";
+    return "its layout does not begin with rows";
   uint64_t places = 1;
   for (const schema::LayoutDigit *digit : *fill.digits())
     if (digit->axis() > 1 || digit->stride() == 0 || digit->stride() > kLargest ||
         digit->radix() == 0 || digit->radix() > kLargest ||
         __builtin_mul_overflow(places, digit->radix(), &places) || places > 8 * kLargest)
-      return "its order in memory is impossible";
+      return "its layout is impossible";
   Tiles tiles(weight);
   if (weight.bytes() != (places * tiles.bits + 7) / 8)
-    return "its order in memory is of another size";
+    return "its layout is of another size";
   if (tiles.count > 1 && tiles.places * tiles.bits % 8)
     return "its rows do not end at whole bytes";
   if (fill.columns() == 0 || fill.columns() > tiles.places || tiles.rows > tiles.places)
-    return "its rows or columns do not lie in a tile of its order in memory";
+    return "its rows or columns do not lie in a tile of its layout";
   for (const Band &band : bandsOf(fill)) {
     uint64_t repeated = band.period / tiles.rows;
     if (band.period % tiles.rows)

@@ -91,12 +91,9 @@ uint64_t touchedBytes() {
 
 /// What the engine reserves, and what of it exists: on a CPU pages are there once they are used.
 std::string describeMemory(const MemoryPlan &plan, bool isOnCpu) {
-  const auto mebibytes = [](uint64_t bytes) {
-    return fixedPoint(double(bytes) / double(1 << 20), 1) + " MiB";
-  };
   const uint64_t reserved = plan.totalBytes() - (isOnCpu ? plan.weightBytes - plan.madeBytes : 0);
-  return mebibytes(reserved) + " reserved, " + mebibytes(plan.kvBytes) + " of it for the KV cache" +
-         (isOnCpu ? "; " + mebibytes(touchedBytes()) + " touched so far" : "");
+  return roundly(reserved) + " reserved, " + roundly(plan.kvBytes) + " of it for the KV cache" +
+         (isOnCpu ? "; " + roundly(touchedBytes()) + " touched so far" : "");
 }
 
 void announce(const ServedModel &model, const Listener &listener, bool isOnCpu) {

@@ -168,8 +168,9 @@ void addServerOptions(CommandLine &app, ServerOptions &options) {
       .between(1, 64)
       .group("Process")
       .showDefault();
-  app.addOption("--config", options.configFile,
-                "YAML file of options, each as `name: value`; those on the command line win")
+  app.addOption(
+         "--config", options.configFile,
+         "YAML file of options and `engine`, each as `name: value`; those on the command line win")
       .file(FileUse::Reads)
       .group("Process")
       .frequent();

@@ -142,8 +142,8 @@ Status Session::bind(const SessionOptions &options) {
     milliseconds = sampleProgram && sampleProgram->runsAhead() ? 50 : 200;
   SchedulerOptions scheduling = {options.neverPreempt, double(milliseconds) / 1000};
   scheduler.emplace(memoryPlan(), *cache, scheduling);
-  for (Flight &flight : flights)
-    flight.rows.reserve(size_t(memoryPlan().maxLogitRows));
+  for (AsyncStep &step : asyncSteps)
+    step.rows.reserve(size_t(memoryPlan().maxLogitRows));
   return {};
 }
 
@@ -218,7 +218,7 @@ Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) cons
   for (size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] < 0 || uint32_t(tokens[i]) >= vocabulary)
       return Status::error("INGOT-E6007",
-                           "token id " + std::to_string(tokens[i]) + " at place " +
+                           "token id " + std::to_string(tokens[i]) + " at position " +
                                std::to_string(i) + " is not in the vocabulary of " +
                                std::to_string(vocabulary),
                            "give ids of this model's tokenizer");
@@ -447,8 +447,8 @@ Status Session::drawError(const SampleRow &sample, int32_t token) const {
     return nothingLeft(of + ", after " + std::to_string(sample.place - sequence.promptTokens) +
                        " tokens");
   return Status::error("INGOT-E6024",
-                       of + ": no token can be drawn: its logits are no numbers, or minus "
-                            "infinity for all tokens it allows",
+                       of + ": no token can be drawn: its logits are NaN, or minus infinity "
+                            "for all tokens it allows",
                        "see whether the checkpoint's weights are finite ('eval' tells), or "
                        "allow other tokens");
 }
@@ -460,10 +460,10 @@ Result<bool> Session::step() {
     return started;
   // A device that runs ahead computes this step while the host takes the tokens of the one before.
   size_t ahead = *started && sampleProgram && sampleProgram->runsAhead() ? 1 : 0;
-  while (flying > ahead)
-    if (Status status = land(); !status.ok())
+  while (startedSteps > ahead)
+    if (Status status = synchronize(); !status.ok())
       return status;
-  return flying > 0 || scheduler->busy();
+  return startedSteps > 0 || scheduler->busy();
 }
 
 /// Starts the next step and its draw; false when there is nothing to compute.
@@ -471,8 +471,8 @@ Result<bool> Session::startStep() {
   std::span<const BatchEntry> batch = scheduler->planStep();
   if (batch.empty())
     return false;
-  Flight &flight = flights[(oldestFlight + flying) % std::size(flights)];
-  flight.started = Clock::now();
+  AsyncStep &step = asyncSteps[(oldestStep + startedSteps) % std::size(asyncSteps)];
+  step.started = Clock::now();
   for (const BlockCopy &copy : cache->copies())
     executor->copyBlock(copy.group, copy.from, copy.to);
   cache->copies().clear();
@@ -487,65 +487,65 @@ Result<bool> Session::startStep() {
   stepProgram->run();
   ++totals.steps;
 
-  flight.rows.clear();
-  flight.promptTokens = flight.decodes = 0;
+  step.rows.clear();
+  step.promptTokens = step.decodes = 0;
   for (const BatchEntry &entry : batch) {
     Sequence &sequence = *entry.sequence;
     bool isDecode = sequence.generated() > 0 && entry.tokens == 1;
-    (isDecode ? flight.decodes : flight.promptTokens) += entry.tokens;
+    (isDecode ? step.decodes : step.promptTokens) += entry.tokens;
     sequence.computed += entry.tokens;
     for (int64_t behind = entry.logitRows; behind-- > 0;) {
       int64_t place = sequence.computed - behind;
-      flight.rows.push_back({&sequence, place, place < int64_t(sequence.tokens.size())});
+      step.rows.push_back({&sequence, place, place < int64_t(sequence.tokens.size())});
     }
   }
-  flight.draw = sampleProgram->start(flight.rows);
-  for (size_t row = 0; row < flight.rows.size(); ++row) {
-    if (flight.rows[row].known)
+  step.draw = sampleProgram->start(step.rows);
+  for (size_t row = 0; row < step.rows.size(); ++row) {
+    if (step.rows[row].known)
       continue;
-    flight.rows[row].sequence->tokens.push_back(unknownToken);
-    flight.rows[row].sequence->drawRow = int64_t(row);
+    step.rows[row].sequence->tokens.push_back(unknownToken);
+    step.rows[row].sequence->drawRow = int64_t(row);
   }
-  ++flying;
+  ++startedSteps;
   return true;
 }
 
 /// Finishes the oldest step: its tokens become events. Those of requests that have ended since it
 /// was started are dropped, and a request without a token ends alone.
-Status Session::land() {
-  Flight &flight = flights[oldestFlight];
-  oldestFlight = (oldestFlight + 1) % std::size(flights);
-  --flying;
-  if (Status status = sampleProgram->finish(flight.draw); !status.ok())
+Status Session::synchronize() {
+  AsyncStep &step = asyncSteps[oldestStep];
+  oldestStep = (oldestStep + 1) % std::size(asyncSteps);
+  --startedSteps;
+  if (Status status = sampleProgram->finish(step.draw); !status.ok())
     return status;
   Clock::time_point now = Clock::now();
-  std::chrono::duration<double> took = now - std::max(flight.started, lastLanding);
-  lastLanding = now;
-  scheduler->stepTook(flight.promptTokens, flight.decodes, took.count());
-  totals.promptTokens += flight.promptTokens;
-  for (size_t row = 0; row < flight.rows.size(); ++row) {
-    Sequence *sequence = flight.rows[row].sequence;
+  std::chrono::duration<double> took = now - std::max(step.started, lastSynchronized);
+  lastSynchronized = now;
+  scheduler->stepTook(step.promptTokens, step.decodes, took.count());
+  totals.promptTokens += step.promptTokens;
+  for (size_t row = 0; row < step.rows.size(); ++row) {
+    Sequence *sequence = step.rows[row].sequence;
     if (!sequence)
       continue;
-    if (flight.rows[row].known) {
-      keepScore(flight.rows[row], row);
+    if (step.rows[row].known) {
+      keepScore(step.rows[row], row);
       continue;
     }
-    if (Status error = drawError(flight.rows[row], sampleProgram->token(row)); !error.ok()) {
+    if (Status error = drawError(step.rows[row], sampleProgram->token(row)); !error.ok()) {
       end(*sequence, FinishReason::Failed, std::move(error));
       continue;
     }
     totals.generatedTokens += !sequence->promptOnly;
-    totals.continuedTokens += flight.rows[row].place > sequence->promptTokens;
-    accept(flight.rows[row], row);
+    totals.continuedTokens += step.rows[row].place > sequence->promptTokens;
+    accept(step.rows[row], row);
   }
   return {};
 }
 
 /// Finishes all started steps.
 Status Session::settle() {
-  while (flying > 0)
-    if (Status status = land(); !status.ok())
+  while (startedSteps > 0)
+    if (Status status = synchronize(); !status.ok())
       return status;
   return {};
 }
@@ -553,8 +553,8 @@ Status Session::settle() {
 /// Forgets a sequence. A step that still computes it does no harm: what uses its blocks and its
 /// slot next comes after that step.
 void Session::drop(Sequence &sequence) {
-  for (Flight &flight : flights)
-    for (SampleRow &row : flight.rows)
+  for (AsyncStep &step : asyncSteps)
+    for (SampleRow &row : step.rows)
       if (row.sequence == &sequence)
         row.sequence = nullptr;
   scheduler->remove(sequence);

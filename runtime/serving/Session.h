@@ -182,7 +182,7 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   /// A step that has been started and whose tokens nobody has taken yet.
-  struct Flight {
+  struct AsyncStep {
     std::vector<SampleRow> rows;
     SampleDraw draw;
     int64_t promptTokens = 0, decodes = 0;
@@ -199,7 +199,7 @@ private:
   void endOverdue();
   Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
   Result<bool> startStep();
-  Status land();
+  Status synchronize();
   Status settle();
   void drop(Sequence &sequence);
   Status checkRequest(const Request &request) const;
@@ -227,9 +227,9 @@ private:
   Status sampleMissing; ///< why there is no sampleProgram
   std::optional<KvCache> cache;
   std::optional<Scheduler> scheduler;
-  Flight flights[2]; ///< the oldest of `flying`, and the next
-  size_t oldestFlight = 0, flying = 0;
-  Clock::time_point lastLanding;
+  AsyncStep asyncSteps[2]; ///< the oldest of `startedSteps`, and the next
+  size_t oldestStep = 0, startedSteps = 0;
+  Clock::time_point lastSynchronized;
   std::deque<Event> events;
   SessionCounters totals;
   uint64_t nextId = 1;

@@ -354,8 +354,8 @@ Status Tokenizer::checkIds(std::span<const int32_t> ids) const {
   for (size_t i = 0; i < ids.size(); ++i)
     if (!hasPiece(ids[i]))
       return Status::error("INGOT-E6007",
-                           "token id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
-                               " is none of the tokenizer",
+                           "token id " + std::to_string(ids[i]) + " at position " +
+                               std::to_string(i) + " is none of the tokenizer",
                            "give ids of this model's tokenizer");
   return Status::success();
 }

@@ -442,10 +442,10 @@ int runBench(int argc, char **argv) {
           listOfLoadCommands(),
       argv[0],
       "examples:\n"
-      "  bench model.ingot\n"
-      "  bench model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json\n"
-      "  bench model.ingot --kernels --tokens 1,10,64,512 --context 1024\n"
-      "  bench model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl");
+      "  {} model.ingot\n"
+      "  {} model.ingot -p 512 -n 128 --batch 1,4,8,32 --threads 4,8 --json\n"
+      "  {} model.ingot --kernels --tokens 1,10,64,512 --context 1024\n"
+      "  {} model.ingot --kernels --batch 10 -p 0 -n 32 --lines results.jsonl");
   BenchOptions options;
   addOptions(app, options);
   int exitStatus = 0;

@@ -127,7 +127,7 @@ void print(const Measurement &measurement) {
               counted(uint64_t(shape.sequences), "sequence").c_str(),
               grouped(uint64_t(shape.context)).c_str(),
               measurement.probe > 0 ? fixedPoint(measurement.probe / kGiga, 1).c_str() : "-");
-  Table table({"kernel", ">launches", ">us", ">MB", ">GB/s", ">GFLOP", ">TFLOP/s", ">of floor",
+  Table table({"kernel", ">launches", ">us", ">MB", ">GB/s", ">GFLOP", ">TFLOP/s", ">of roofline",
                ">us a step", "first site"});
   for (const Row &row : measurement.rows) {
     const KernelWork &work = row.work;

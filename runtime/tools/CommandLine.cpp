@@ -176,8 +176,10 @@ CommandOption CommandOption::showDefault(const char *text) {
 }
 
 CommandLine::CommandLine(const std::string &description, const std::string &name,
-                         const std::string &examples)
+                         std::string examples)
     : app(std::make_unique<CLI::App>(description, name)) {
+  for (size_t at = 0; (at = examples.find("{}", at)) != examples.npos; at += name.size())
+    examples.replace(at, 2, name);
   app->footer(examples);
   app->set_help_all_flag("--help-all");
 }

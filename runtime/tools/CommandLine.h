@@ -59,9 +59,9 @@ private:
 /// set, is refused, unless its option `mayBeEmpty`.
 class CommandLine {
 public:
-  /// `name`: what help and errors call the program. `examples`: the end of the help.
-  CommandLine(const std::string &description, const std::string &name,
-              const std::string &examples = "");
+  /// `name`: what help and errors call the program. `examples`: the end of the help, in which `{}`
+  /// stands for that name.
+  CommandLine(const std::string &description, const std::string &name, std::string examples = "");
   ~CommandLine();
 
   /// Adds "-x,--long-name", or an argument where the name begins with a letter. CommandLine.cpp

@@ -13,7 +13,7 @@ constexpr Command commands[] = {
     {"plan", "say which batch and context fit into memory", runPlan},
     {"diff", "compare two engines", runDiff},
     {"verify", "prove that an engine file is whole", runVerify},
-    {"selftest", "check an engine's numbers and memory on this machine", runSelfTest},
+    {"selftest", "check an engine's answers and memory on this machine", runSelfTest},
     {"bench", "measure tokens per second and memory bandwidth", runBench},
     {"tune", "find the fastest kernels of an engine on this machine", runTune},
     {"template", "show the prompt that a conversation becomes", runTemplate},

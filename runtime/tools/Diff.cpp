@@ -258,9 +258,9 @@ int runDiff(int argc, char **argv) {
                   "is not read.\nExit status: 0 equal, 1 different, 2 an error.",
                   argv[0],
                   "examples:\n"
-                  "  diff old.ingot new.ingot\n"
-                  "  diff old.ingot new.ingot --section kernels --section weights\n"
-                  "  diff old.ingot new.ingot --json | jq '.changes[].category'");
+                  "  {} old.ingot new.ingot\n"
+                  "  {} old.ingot new.ingot --section kernels --section weights\n"
+                  "  {} old.ingot new.ingot --json | jq '.changes[].category'");
   std::string paths[2];
   std::vector<std::string> sections;
   bool asJson = false;

@@ -18,13 +18,6 @@ using nlohmann::json;
 std::string textAt(const json &object, const char *key) { return plainText(object.at(key)); }
 uint64_t numberAt(const json &object, const char *key) { return object.at(key).get<uint64_t>(); }
 
-/// "8.5 MiB"
-std::string roundly(uint64_t bytes) {
-  const std::string text = inBytes(bytes);
-  const size_t bracket = text.find('(');
-  return bracket == text.npos ? text : text.substr(bracket + 1, text.size() - bracket - 2);
-}
-
 /// "4.5 million", "1.2 billion"
 std::string roundCount(uint64_t count) {
   if (count >= 1'000'000'000)
@@ -128,10 +121,19 @@ std::string recipeValue(const json &engine, const std::string &key) {
 
 /// "int8-dynamic in groups of 32, results bf16" of "{compute: int8-dynamic, group: 32, ...}"
 std::string activationsText(const json &engine) {
-  std::string text = recipeValue(engine, "activations");
-  std::erase_if(text, [](char c) { return c == '{' || c == '}'; });
-  text = replaced(replaced(text, "compute: ", ""), ", group: ", " in groups of ");
-  return replaced(text, "store: ", "results ");
+  const std::string text = recipeValue(engine, "activations");
+  const auto valueOf = [&](const std::string &key) -> std::string {
+    const size_t at = text.find(key + ": ");
+    if (at == text.npos)
+      return "";
+    const size_t begin = at + key.size() + 2;
+    return text.substr(begin, text.find_first_of(",}", begin) - begin);
+  };
+  const std::string compute = valueOf("compute"), group = valueOf("group"),
+                    store = valueOf("store");
+  return compute.empty() ? text
+                         : compute + (group.empty() ? "" : " in groups of " + group) +
+                               (store.empty() ? "" : ", results " + store);
 }
 
 /// A row whose parts are its text: "context 2,048, tokens a step 512".
@@ -194,9 +196,12 @@ OverviewRow inputsRow(const json &inputs) {
 /// What was asked of the build.
 OverviewRow optionsRow(const json &options) {
   std::vector<std::pair<std::string, std::string>> parts;
-  for (const json &option : options)
-    if (!textAt(option, "asked").empty())
-      parts.emplace_back(textAt(option, "name"), textAt(option, "effective"));
+  for (const json &option : options) {
+    const std::string asked = textAt(option, "asked"), effective = textAt(option, "effective");
+    if (!asked.empty())
+      parts.emplace_back(textAt(option, "name"),
+                         asked == effective ? asked : asked + " (" + effective + ")");
+  }
   return rowOf("options", parts);
 }
 

@@ -154,7 +154,7 @@ Status scoreWindow(Session &session, Base &base, const EvalOptions &options,
       return Status::error("INGOT-E6025",
                            "token " + std::to_string(start + i) +
                                " of the text has no finite log-probability: the logits before it "
-                               "are no numbers, or exclude it",
+                               "are NaN, or exclude it",
                            "see whether the checkpoint's weights are finite, and whether another "
                            "target gives numbers");
     tally.sum += loss;
@@ -339,12 +339,12 @@ int runEval(int argc, char **argv) {
   CommandLine app("Measures the perplexity of a text, and how far an engine is from another.",
                   argv[0],
                   "examples:\n"
-                  "  eval model.ingot --text wiki.test.raw\n"
-                  "  eval model.ingot --text wiki.test.raw --scoring second-half "
+                  "  {} model.ingot --text wiki.test.raw\n"
+                  "  {} model.ingot --text wiki.test.raw --scoring second-half "
                   "--bos-each-window\n"
-                  "  eval model-int4.ingot --text wiki.test.raw --against model-bf16.ingot\n"
-                  "  eval model.ingot --kl-divergence-base base.kld\n"
-                  "  eval model.ingot --humaneval HumanEval.jsonl --completions samples.jsonl");
+                  "  {} model-int4.ingot --text wiki.test.raw --against model-bf16.ingot\n"
+                  "  {} model.ingot --kl-divergence-base base.kld\n"
+                  "  {} model.ingot --humaneval HumanEval.jsonl --completions samples.jsonl");
   app.setDetails(windowing);
   EvalOptions options;
   std::string scoring;

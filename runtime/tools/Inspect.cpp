@@ -328,9 +328,9 @@ void select(const json &engine, const View &view, json &out) {
 int runInspect(int argc, char **argv) {
   CommandLine app("Shows what is in an engine.", argv[0],
                   "examples:\n"
-                  "  inspect model.ingot\n"
-                  "  inspect model.ingot --section kernels --section memory\n"
-                  "  inspect model.ingot --json | jq '.targets[].kernels[].name'");
+                  "  {} model.ingot\n"
+                  "  {} model.ingot --section kernels --section memory\n"
+                  "  {} model.ingot --json | jq '.targets[].kernels[].name'");
   std::string path;
   std::vector<std::string> chosen;
   bool asJson = false;

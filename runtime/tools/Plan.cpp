@@ -210,8 +210,8 @@ int runPlan(int argc, char **argv) {
                   "loaded.",
                   argv[0],
                   "examples:\n"
-                  "  plan model.ingot --memory 16GiB\n"
-                  "  plan model.ingot --memory 16GiB --max-sequences 32 --max-context 8192 --json");
+                  "  {} model.ingot --memory 16GiB\n"
+                  "  {} model.ingot --memory 16GiB --max-sequences 32 --max-context 8192 --json");
   std::string path;
   PlanArguments arguments;
   MemoryRequest request;

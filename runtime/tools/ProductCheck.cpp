@@ -117,7 +117,7 @@ private:
   Executor &executor;
   std::string found;
   std::set<std::string> products; ///< those checked, by what they are
-  std::set<int64_t> rungs;
+  std::set<int64_t> rowCounts;
   std::set<uint32_t> kernels;
   size_t plainRuns = 0;
   double worst = 0; ///< share of the tolerance that a difference from the plain kernel took
@@ -321,7 +321,7 @@ Status ProductChecker::check(int64_t tokens) {
       if (Status status = check(*product, tokens); !status.ok())
         return std::move(status).in(product->name + " at " + counted(uint64_t(tokens), "row"));
       products.insert(std::string(factTextOf(kernelOf(*product->variants.front()), "product")));
-      rungs.insert(tokens);
+      rowCounts.insert(tokens);
     }
   }
   return {};
@@ -329,8 +329,8 @@ Status ProductChecker::check(int64_t tokens) {
 
 std::string ProductChecker::summary() const {
   std::string rows;
-  for (int64_t rung : rungs)
-    rows += (rows.empty() ? "" : ", ") + std::to_string(rung);
+  for (int64_t rowCount : rowCounts)
+    rows += (rows.empty() ? "" : ", ") + std::to_string(rowCount);
   return counted(kernels.size(), "kernel") + " of " + counted(products.size(), "product") +
          " equal bit for bit at " + rows + " rows" +
          (plainRuns ? ", and within " + fixedPoint(100 * worst, 1) +

@@ -213,16 +213,20 @@ Result<int> selfTest(const SelfTestOptions &options) {
 
 int runSelfTest(int argc, char **argv) {
   CommandLine app(
-      "Runs an engine's golden cases on this machine, and compares what is allocated with "
-      "the memory\ncontract, prompts alone with prompts together, prompts in one step "
-      "with prompts in many, and,\nwhere the engine was built with "
-      "--tuning-candidates, every kernel of a product with the others.\nExit status 3: nothing "
-      "failed, and there were no golden tokens to compare.\n\nexamples:\n"
-      "  selftest model.ingot\n"
-      "  selftest model.ingot --target reference --threads 4\n"
-      "  selftest model.ingot --simulate sm_90a\n"
-      "  selftest model.ingot --simulate sm_90a --tokens 4",
-      argv[0]);
+      "Compares an engine's answers on this machine with the golden tokens that its build "
+      "recorded, "
+      "what\nis allocated with the memory contract, prompts alone with prompts together, prompts "
+      "in "
+      "one step with\nprompts in many, and, where the engine was built with --tuning-candidates, "
+      "every kernel of a product\nwith the others. Exit status 3: nothing failed, and there were "
+      "no "
+      "golden tokens to compare.",
+      argv[0],
+      "examples:\n"
+      "  {} model.ingot\n"
+      "  {} model.ingot --target reference --threads 4\n"
+      "  {} model.ingot --simulate sm_90a\n"
+      "  {} model.ingot --simulate sm_90a --tokens 4");
   SelfTestOptions options;
   app.addOption("engine", options.engine, "engine file").required();
   app.addOption("--tolerance", options.tolerance,

@@ -26,7 +26,8 @@ void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
       })
       .typeName("PART")
       .group(group);
-  app.addOption("--kv-blocks", request.kvBlocks, "blocks of the KV cache's first group")
+  app.addOption("--kv-blocks", request.kvBlocks,
+                "blocks of the KV cache; where layers differ in window, of the first kind of layer")
       .positive()
       .group(group);
   app.addOption("--max-sequences", request.maxSequences, "sequences in one step")
@@ -39,7 +40,8 @@ void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
   app.addOption("--max-batch-tokens", request.maxTokens, "tokens of one step")
       .positive()
       .group(group);
-  app.addOption("--max-logit-rows", request.maxLogitRows, "logit rows of one step")
+  app.addOption("--max-logit-rows", request.maxLogitRows,
+                "tokens of one step that are drawn, or whose log-probabilities are asked for")
       .positive()
       .group(group);
 }

@@ -86,15 +86,19 @@ std::string perPosition(uint64_t blockBytes, int64_t positions) {
 }
 
 std::string inBytes(uint64_t bytes) {
+  const std::string text = counted(bytes, "byte");
+  return bytes < 1024 ? text : text + " (" + roundly(bytes) + ")";
+}
+
+std::string roundly(uint64_t bytes) {
   static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  std::string text = counted(bytes, "byte");
   if (bytes < 1024)
-    return text;
+    return counted(bytes, "byte");
   double value = double(bytes) / 1024;
   size_t unit = 0;
   for (; value >= 1024; value /= 1024)
     ++unit;
-  return text + " (" + fixedPoint(value, 1) + " " + units[unit] + ")";
+  return fixedPoint(value, 1) + " " + units[unit];
 }
 
 std::string fixedPoint(double value, int digits) {

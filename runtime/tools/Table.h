@@ -42,6 +42,8 @@ std::string counted(uint64_t number, const char *noun);
 std::string perPosition(uint64_t blockBytes, int64_t positions);
 /// "1,234,567 bytes (1.2 MiB)"; from 1024 bytes on with the rounded unit.
 std::string inBytes(uint64_t bytes);
+/// "1.2 MiB"
+std::string roundly(uint64_t bytes);
 /// `digits` digits after the point.
 std::string fixedPoint(double value, int digits);
 /// The text without control characters: what a file says cannot steer a terminal.

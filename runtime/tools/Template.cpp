@@ -107,9 +107,9 @@ int runTemplate(int argc, char **argv) {
       "Nothing is added to it, not even a line's end.",
       argv[0],
       "examples:\n"
-      "  template model.ingot --messages request.json\n"
-      "  template model.ingot --messages - --template chat_template.jinja < request.json\n"
-      "  template model.ingot --messages request.json --set enable_thinking=false \\\n"
+      "  {} model.ingot --messages request.json\n"
+      "  {} model.ingot --messages - --template chat_template.jinja < request.json\n"
+      "  {} model.ingot --messages request.json --set enable_thinking=false \\\n"
       "      --set add_generation_prompt=false --set now='2024-07-26 12:34:56'");
   TemplateArguments arguments;
   app.addOption("engine", arguments.engine, "engine file").required();

@@ -59,7 +59,7 @@ struct ByWords {
 };
 
 /// What was measured of one product at one number of rows.
-struct Rung {
+struct RowBucket {
   int64_t rows;
   Candidate usual; ///< what runs without a lockfile
   std::map<Candidate, double> seconds;
@@ -99,13 +99,13 @@ private:
     return {std::string(factTextOf(kernel, kCandidate)), std::string(factTextOf(kernel, kDigest))};
   }
   std::map<std::string, Product> productsOf(const MeasuredShape &shape) const;
-  Result<Rung> measure(const Product &product, int64_t rows);
+  Result<RowBucket> measure(const Product &product, int64_t rows);
 
   Executor &executor;
   MeasuredEngine &engine;
   KernelTimer timer;
   ProgressLine progress;
-  std::map<std::string, std::vector<Rung>, ByWords> rungs; ///< by product, rows ascending
+  std::map<std::string, std::vector<RowBucket>, ByWords> buckets; ///< by product, rows ascending
 };
 
 std::map<std::string, Tuner::Product> Tuner::productsOf(const MeasuredShape &shape) const {
@@ -128,8 +128,8 @@ std::map<std::string, Tuner::Product> Tuner::productsOf(const MeasuredShape &sha
   return products;
 }
 
-Result<Rung> Tuner::measure(const Product &product, int64_t rows) {
-  Rung rung = {rows, candidateOf(*product.instructions.front().variant), {}};
+Result<RowBucket> Tuner::measure(const Product &product, int64_t rows) {
+  RowBucket bucket = {rows, candidateOf(*product.instructions.front().variant), {}};
   for (const auto &[candidate, variant] : product.variants.front()) {
     std::vector<TimedInstruction> instructions = product.instructions;
     bool all = true;
@@ -144,9 +144,9 @@ Result<Rung> Tuner::measure(const Product &product, int64_t rows) {
     Result<double> seconds = timer.time(instructions);
     if (!seconds.ok())
       return std::move(seconds).status().in("kernel '" + candidate.name + "'");
-    rung.seconds[candidate] = *seconds;
+    bucket.seconds[candidate] = *seconds;
   }
-  return rung;
+  return bucket;
 }
 
 Status Tuner::measure(int64_t tokens) {
@@ -161,37 +161,38 @@ Status Tuner::measure(int64_t tokens) {
       return "at " + grouped(uint64_t(tokens)) + " rows, product " + grouped(number) + " of " +
              grouped(products.size()) + ": " + name;
     });
-    Result<Rung> rung = measure(product, tokens);
-    if (!rung.ok())
-      return std::move(rung).status().in(name + " at " + std::to_string(tokens) + " rows");
-    rungs[name].push_back(std::move(*rung));
+    Result<RowBucket> bucket = measure(product, tokens);
+    if (!bucket.ok())
+      return std::move(bucket).status().in(name + " at " + std::to_string(tokens) + " rows");
+    buckets[name].push_back(std::move(*bucket));
   }
   return {};
 }
 
 std::vector<Line> Tuner::lines() const {
   std::vector<Line> lines;
-  for (const auto &[product, measured] : rungs) {
+  for (const auto &[product, measured] : buckets) {
     int64_t first = 1;
-    for (const Rung &rung : measured) {
+    for (const RowBucket &bucket : measured) {
       bool follows = !lines.empty() && lines.back().product == product;
-      Candidate kept = follows ? lines.back().chosen : rung.usual;
-      auto seconds = rung.seconds.find(kept);
+      Candidate kept = follows ? lines.back().chosen : bucket.usual;
+      auto seconds = bucket.seconds.find(kept);
       auto best =
-          std::min_element(rung.seconds.begin(), rung.seconds.end(),
+          std::min_element(bucket.seconds.begin(), bucket.seconds.end(),
                            [](const auto &a, const auto &b) { return a.second < b.second; });
-      if (seconds == rung.seconds.end() || best->second < kBetter * seconds->second)
+      if (seconds == bucket.seconds.end() || best->second < kBetter * seconds->second)
         seconds = best;
-      auto usual = rung.seconds.find(rung.usual);
-      double usualSeconds = usual == rung.seconds.end() ? 0 : usual->second;
+      auto usual = bucket.seconds.find(bucket.usual);
+      double usualSeconds = usual == bucket.seconds.end() ? 0 : usual->second;
       if (follows && lines.back().chosen == seconds->first) {
-        lines.back().last = rung.rows;
+        lines.back().last = bucket.rows;
         lines.back().seconds = seconds->second;
         lines.back().usualSeconds = usualSeconds;
       } else {
-        lines.push_back({product, first, rung.rows, seconds->first, seconds->second, usualSeconds});
+        lines.push_back(
+            {product, first, bucket.rows, seconds->first, seconds->second, usualSeconds});
       }
-      first = rung.rows + 1;
+      first = bucket.rows + 1;
     }
   }
   return lines;
@@ -262,8 +263,8 @@ int runTune(int argc, char **argv) {
       "the fastest ones\nto a lockfile, which 'ingot build --tuning' follows.",
       argv[0],
       "examples:\n"
-      "  tune candidates.ingot -o tuning.lock\n"
-      "  tune candidates.ingot -o tuning.lock --tokens 1,8,16,64,512 -r 9");
+      "  {} candidates.ingot -o tuning.lock\n"
+      "  {} candidates.ingot -o tuning.lock --tokens 1,8,16,64,512 -r 9");
   TuneOptions options;
   app.addOption("engine", options.engine, "engine file").required().file(FileUse::ReadsIfThere);
   app.addOption("-o,--output", options.output, "lockfile to write")

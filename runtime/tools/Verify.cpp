@@ -141,13 +141,13 @@ Status verifyEngine(const std::string &path, const VerifyArguments &arguments, F
 int runVerify(int argc, char **argv) {
   CommandLine app(
       "Verifies an engine from the file alone: structure, digests of everything, code, coverage "
-      "proof."
-      "\n\nexamples:\n"
-      "  verify model.ingot\n"
-      "  verify model.ingot --skip-weights\n"
-      "  verify model.ingot --require-digest "
-      "$(ingot-run inspect model.ingot --json | jq -r .digest)",
-      argv[0]);
+      "proof.",
+      argv[0],
+      "examples:\n"
+      "  {} model.ingot\n"
+      "  {} model.ingot --skip-weights\n"
+      "  {} model.ingot --require-digest \\\n"
+      "      $(ingot-run inspect model.ingot --json | jq -r .digest)");
   std::string path;
   VerifyArguments arguments;
   app.addOption("engine", path, "engine file").required();

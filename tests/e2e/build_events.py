@@ -77,10 +77,16 @@ class BuildEvents(harness.BuildTest):
         events, result, _ = self.events(*options, "kl<=1")
         self.assertEqual(result.stderr, "")
         self.assertEqual({"warning", "note"} - {event["event"] for event in events}, set())
-        events, result, output = self.events(*options, "kl<=0.0000001", status=3)
+        report = self.folder / "report.json"
+        events, result, output = self.events(*options, "kl<=0.0000001", "--report", report,
+                                             status=3)
         self.assertFalse(output.with_suffix(".new").exists())
         self.assertEqual((events[-1]["event"], events[-1]["code"]), ("failed", "INGOT-E2119"))
         self.assertEqual(result.stderr, f"error: INGOT-E2119: {events[-1]['text']}\n")
+        self.assertRegex(result.stderr, r"accuracy budget: kl<=0\.0000001 \([\d.e-]+\); choose ")
+        # What was built and why is told of an engine that is refused, too.
+        told = json.loads(report.read_text(encoding="utf-8"))["provenance"]["options"]
+        self.assertIn("kl<=0.0000001", [option["asked"] for option in told])
 
     def test_what_fails(self):
         events, result, _ = self.events(model=self.folder / "absent", status=1)

@@ -86,7 +86,10 @@ class Embedding(unittest.TestCase):
         code, = blocks(PAGE, "c")
         lines = commands(PAGE, "With pkg-config: C")
         self.assertIn("pkg-config --cflags --libs ingot", " ".join(lines))
-        self.assertIn(" named ", self.type(self.fresh({"Story.c": code}), *lines))
+        folder = self.fresh({"Story.c": code})
+        self.assertIn(" named ", self.type(folder, *lines))
+        self.assertIn("; check the path",
+                      self.type(folder, "./story none.ingot x 2>&1 || [[ $? == 1 ]]"))
 
     def test_cpp_by_cmake(self):
         project, = blocks(PAGE, "cmake")
@@ -107,6 +110,19 @@ class Embedding(unittest.TestCase):
                 "-Wl,-rpath,$(pkg-config --variable=libdir ingot)",
                 f'./{name} fables.ingot "Once upon a time"')
             self.assertIn(" named ", printed)
+
+    def test_quickstart_builds_what_is_installed(self):
+        """With the simulator, of which the README's session makes use."""
+        build = harness.programs.parent
+        line, = [line.split() for line in text_of("scripts/quickstart").splitlines()
+                 if line.startswith("scripts/build ")]
+        graph = subprocess.run(["ninja", "-C", build, "-t", "graph", *line[2:]], check=True,
+                               text=True, stdout=subprocess.PIPE, timeout=harness.LIMIT).stdout
+        made = {pathlib.Path(label).name for label in re.findall('label="([^"]*)', graph)}
+        libraries = {path.name for path in self.prefix.glob("lib*/**/lib*")
+                     if path.is_file() and not path.is_symlink()}
+        self.assertIn("libingot-cuda-sim.so", libraries)
+        self.assertEqual(libraries - made, set())
 
     def test_static(self):
         """The archive too asks for C++20 by itself."""

@@ -170,6 +170,38 @@ class Manual(unittest.TestCase):
         self.assertEqual(sorted(keys - self.named(r"`(\w+)`")), [])
 
 
+class Options(unittest.TestCase):
+    """Commands of the documents have options that their programs know."""
+
+    COMMAND = re.compile(r"(?:^ {4}|^|`|\$ )((?:ingot|ingot-run|ingot-server) [^`\n#|]+)",
+                         re.MULTILINE)
+    LOADS = {"serve", "throughput", "latency"}
+
+    def words_of(self, command):
+        """The program and the command whose options follow."""
+        words = command.split()
+        if words[0] == "ingot-server" or not re.fullmatch("[a-z]+", words[1]):
+            return words[:1]
+        return words[:3 if words[1] == "bench" and words[2:] and words[2] in self.LOADS else 2]
+
+    def test_options(self):
+        pages = [harness.ROOT / "README.md", *(harness.ROOT / "docs").glob("*.md"),
+                 *(harness.ROOT / "docs/errors").glob("*.md"),
+                 *(harness.ROOT / "examples").glob("*/README.md")]
+        seen = 0
+        for page in pages:
+            for command in self.COMMAND.findall(page.read_text(encoding="utf-8")):
+                words = self.words_of(command)
+                known = harness.options_of(*words) | {"--help-all", "--list-commands"}
+                if words[1:] == ["plan"]: # of a checkpoint too
+                    known |= harness.options_of("ingot", "build")
+                named = set(harness.OPTION.findall(command))
+                seen += len(named)
+                with self.subTest(page=page.name, command=command):
+                    self.assertEqual(named - known, set())
+        self.assertGreater(seen, 50)
+
+
 class Reports(harness.BuildTest):
     """docs/commands.md has every key of the report of a build, and no other."""
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--help` of every program and command is a screen that names every option, commands first;
-`--help-all` explains them."""
+"""`--help` of every program and command is a screen that names every option, commands first and
+examples last, which can be typed as they stand; `--help-all` explains them."""
 import re
 import subprocess
 import unittest
@@ -8,6 +8,7 @@ import unittest
 import harness
 
 MOST_LINES, MOST_COLUMNS = 40, 100
+PROGRAMS = ("ingot", "ingot-run", "ingot-server")
 # Those of `ingot-run` are found in what it lists, and so are those of `bench`.
 LISTED = re.compile(r"^  (?:bench )?([a-z]+):? +[a-z]", re.MULTILINE)
 
@@ -46,7 +47,12 @@ class Screens(unittest.TestCase):
                 lines = text.splitlines()
                 self.assertLessEqual(len(lines), MOST_LINES, text)
                 self.assertLessEqual(max(map(len, lines)), MOST_COLUMNS, text)
-                self.assertRegex(text, "(?m)^examples:$")
+                self.assertRegex(text, "(?m)^usage: ")
+                before, _, examples = text.partition("\nexamples:\n")
+                self.assertIn("\nusage: ", before)
+                typed = re.findall("(?m)^  (?! )(.*)", examples)
+                self.assertTrue(typed, text)
+                self.assertEqual([line for line in typed if line.split()[0] not in PROGRAMS], [])
         self.assertGreater(seen, 25)
 
     def test_all_options_are_named_and_explained(self):

@@ -141,12 +141,12 @@ double sumOf(const json &step, const char *key) {
 std::string stepCell(const json &step) {
   if (step.contains("skipped"))
     return "does not fit";
-  double predicted = sumOf(step, "predicted_seconds"), floor = 0;
+  double predicted = sumOf(step, "predicted_seconds"), roofline = 0;
   for (const json &kernel : objects(step, "kernels"))
-    floor += number(kernel, "floor_seconds") * number(kernel, "launches");
+    roofline += number(kernel, "floor_seconds") * number(kernel, "launches");
   return fixedPoint(number(step, "step_seconds") * kMilli, 2) + " (" +
          (predicted > 0 ? fixedPoint(predicted * kMilli, 1) : "-") + ", " +
-         fixedPoint(floor * kMilli, 1) + ")";
+         fixedPoint(roofline * kMilli, 1) + ")";
 }
 
 void printSteps(FILE *stream, const json &result) {
@@ -166,7 +166,7 @@ void printSteps(FILE *stream, const json &result) {
   });
   if (cells.empty() && serving.empty())
     return;
-  std::vector<std::string> titles = {"ms a step (predicted, floor)"};
+  std::vector<std::string> titles = {"ms a step (predicted, roofline)"};
   for (int64_t size : sizes)
     titles.push_back(">" + std::to_string(size));
   titles.push_back(">tokens/s served");
@@ -239,8 +239,8 @@ void printKernels(FILE *stream, const json &result) {
   if (engines.empty())
     return;
   each = std::max<size_t>(kMostKernels / engines.size(), 1);
-  Table table({"kernel", "site", ">tokens", ">us", ">predicted", ">GB/s", ">TFLOP/s", ">of floor",
-               ">% of step", "peer, us"});
+  Table table({"kernel", "site", ">tokens", ">us", ">predicted", ">GB/s", ">TFLOP/s",
+               ">of roofline", ">% of step", "peer, us"});
   for (const KernelRow &row : rows) {
     if (shown[row.engine] == each || table.rows() == kMostKernels)
       continue;

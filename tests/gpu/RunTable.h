@@ -8,7 +8,7 @@
 namespace ingot::record {
 
 /// At most 60 lines: what failed and why, launches, steps of every engine beside predictions and
-/// floors, the costliest kernels beside their peers. Sections without results are left out.
+/// rooflines, the costliest kernels beside their peers. Sections without results are left out.
 void printRunTable(FILE *stream, const nlohmann::json &result);
 
 /// "ENGINE SYMBOL TOKENS" of the `count` kernels that take the most of a measured step, a line

@@ -10,6 +10,7 @@ from tree import lines
 CELL_CAP = 160  # Characters of a cell as it is shown: links without their addresses.
 WORD_CAP = 1500
 ALL_WORDS_CAP = 42_000  # What is added to docs/ replaces something.
+OWN_WORDS_CAP = 20  # Rows of the glossary: words that are not the field's.
 # Pages in which one looks things up, and that nobody reads from the top.
 REFERENCES = ("docs/errors/", "docs/formats.md")
 # Pages that grow with what there is to tell.
@@ -62,11 +63,16 @@ def page_length(tree):
 
 
 def all_words(tree):
-    """The pages of docs/ together stay as many words as somebody can keep true."""
+    """The pages of docs/ together stay as many words as somebody can keep true, and few of them
+    words that the field does not know."""
     words = sum(len(text.split()) for path, text in tree.with_suffix(".md")
                 if path.startswith("docs/") and not path.startswith(GROWING))
     if words > ALL_WORDS_CAP:
         yield f"docs: {words:,} words in all pages, {ALL_WORDS_CAP:,} is the cap"
+    table = re.findall(r"^\|(-?)", tree.texts.get("docs/glossary.md", ""), re.MULTILINE)
+    own = len(table) - 2 * table.count("-")  # without each table's head
+    if own > OWN_WORDS_CAP:
+        yield f"docs/glossary.md: {own} words of its own, {OWN_WORDS_CAP} is the cap"
 
 
 def page_openings(tree):

@@ -138,7 +138,7 @@ public:
   std::string refusal(const ModuleRecord &record, int64_t rows, int64_t columns) const override {
     const recipe::WeightFormat &format = record.format;
     if (!algorithmOf(record))
-      return "ModelOpt has no such numbers with such activations";
+      return "ModelOpt has no such weights with such activations";
     if (format.zeroPoints)
       return "ModelOpt's integers have no zero points";
     if (format.type == NumberFormat::NVFP4 && columns % 16 != 0)

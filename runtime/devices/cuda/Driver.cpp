@@ -39,10 +39,12 @@ Result<std::unique_ptr<Driver>> Driver::load(const std::string &library) {
   driver->handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!driver->handle) {
     const char *reason = dlerror();
+    const bool isSystem = library == systemLibrary;
     return Status::error("INGOT-E6501",
-                         "the CUDA driver '" + library +
+                         (isSystem ? "the CUDA driver '" : "the simulator '") + library +
                              "' cannot be loaded: " + (reason ? reason : "no reason given"),
-                         "install the NVIDIA driver, or use a target of the host");
+                         isSystem ? "install the NVIDIA driver, or use a target of the host"
+                                  : "put it beside this program, or into ../lib from there");
   }
   if (Status status = driver->resolve(library); !status.ok())
     return status;

@@ -77,7 +77,7 @@ typedef struct ingot_options {
                              *   are none, to be computed again */
   double memory_fraction;   /**< of the free memory, where `memory` is 0; 0: 0.5 on CPUs, where
                              *   mapped weights do not count, 0.9 on GPUs */
-  int64_t kv_blocks;        /**< blocks of the first KV group */
+  int64_t kv_blocks;        /**< blocks of the first KV group: layers whose cache has one form */
   int64_t max_step_ms; /**< milliseconds of a step that computes prompts beside running answers;
                         *   0: 200 on CPUs, 50 on GPUs */
 } ingot_options;
@@ -118,7 +118,7 @@ INGOT_CHECK ingot_error *ingot_plan(const char *path, const ingot_options *optio
 /** What was allocated. */
 INGOT_CHECK ingot_error *ingot_get_memory_plan(const ingot_engine *engine, ingot_memory_plan *plan);
 
-/** Facts of an engine; the strings live as long as the engine. */
+/** Properties of an engine; the strings live as long as the engine. */
 typedef struct ingot_info {
   size_t size; /**< set by the caller to sizeof(ingot_info) */
   const char *name;
@@ -323,8 +323,8 @@ typedef struct ingot_loop_options {
 INGOT_CHECK ingot_error *ingot_loop_options_init(ingot_loop_options *options, size_t size);
 
 /** Starts the loop, which takes the engine over: ingot_loop_close closes both. Until then the
- *  engine still tells facts, tokenizes and detokenizes, for any thread; what would change it is
- *  INGOT-E6017. `options` may be NULL. The engine must have no request. */
+ *  engine still tells its properties, tokenizes and detokenizes, for any thread; what would change
+ *  it is INGOT-E6017. `options` may be NULL. The engine must have no request. */
 INGOT_CHECK ingot_error *ingot_loop_start(ingot_engine *engine, const ingot_loop_options *options,
                                           ingot_loop **loop);
 /** Cancels what is left, whose sinks hear of it, and waits for the thread. NULL is allowed. */
@@ -386,7 +386,8 @@ INGOT_CHECK ingot_error *ingot_loop_get_statistics(const ingot_loop *loop,
 INGOT_CHECK ingot_error *ingot_score(ingot_engine *engine, const int32_t *tokens, size_t count,
                                      float *logprobs);
 
-/** Number of named boundary values, and the name of one; NULL when `index` is too large. */
+/** Number of taps, named values between layers that can be read, and the name of one; NULL when
+ *  `index` is too large. */
 INGOT_API size_t ingot_tap_count(const ingot_engine *engine);
 INGOT_API const char *ingot_tap_name(const ingot_engine *engine, size_t index);
 /** Runs `tokens` as one sequence and writes the tap's values as f32, the rows of all tokens after

@@ -141,10 +141,10 @@ public:
   ingot_engine *release() { return handle.release(); }
 
   ingot_info info() const {
-    ingot_info facts = {};
-    facts.size = sizeof facts;
-    check(ingot_get_info(get(), &facts));
-    return facts;
+    ingot_info found = {};
+    found.size = sizeof found;
+    check(ingot_get_info(get(), &found));
+    return found;
   }
 
   ingot_memory_plan memoryPlan() const {
@@ -325,7 +325,7 @@ public:
   using Sink = std::function<ingot_demand(Event)>;
 
   /// Takes the engine, which must have no request.
-  explicit Loop(Engine engine, int64_t queueLimit = 1024) : facts(engine.get()) {
+  explicit Loop(Engine engine, int64_t queueLimit = 1024) : stepped(engine.get()) {
     ingot_loop_options options;
     check(ingot_loop_options_init(&options, sizeof options));
     options.queue_limit = queueLimit;
@@ -336,12 +336,12 @@ public:
   }
 
   ingot_loop *get() const { return handle.get(); }
-  /// The engine, for facts, tokens and text.
-  const ingot_engine *engine() const { return facts; }
+  /// The engine, for its properties, tokens and text.
+  const ingot_engine *engine() const { return stepped; }
 
   /// A request with the engine's defaults; `text` must live until it is submitted.
   Request request(std::string_view text) const {
-    Request request(defaultSampling(facts));
+    Request request(defaultSampling(stepped));
     request.text = text.data();
     request.text_bytes = text.size();
     return request;
@@ -395,7 +395,7 @@ private:
   struct Closer {
     void operator()(ingot_loop *loop) const { ingot_loop_close(loop); }
   };
-  const ingot_engine *facts;
+  const ingot_engine *stepped;
   std::unique_ptr<ingot_loop, Closer> handle;
 };
 

@@ -96,11 +96,11 @@ int runBenchServe(int argc, char **argv) {
       "answer.",
       argv[0],
       "examples:\n"
-      "  bench serve --url http://127.0.0.1:8000 --concurrency 8\n"
-      "  bench serve --rate 4 --duration 60 --prompt-tokens 64..512 --output-tokens 128 \\\n"
+      "  {} --url http://127.0.0.1:8000 --concurrency 8\n"
+      "  {} --rate 4 --duration 60 --prompt-tokens 64..512 --output-tokens 128 \\\n"
       "      --ignore-eos --slo ttft:500,itl:50 --json load.json --svg load.svg\n"
-      "  bench serve --trace AzureLLMInferenceTrace_conv.csv --time-scale 20 --length-scale 0.25\n"
-      "  bench serve --concurrency 32 --shared-prefix 1500:4 --cancel-share 0.1");
+      "  {} --trace AzureLLMInferenceTrace_conv.csv --time-scale 20 --length-scale 0.25\n"
+      "  {} --concurrency 32 --shared-prefix 1500:4 --cancel-share 0.1");
   ServeArguments arguments;
   addOptions(app, arguments);
   int exitStatus = 0;

@@ -57,10 +57,10 @@ int runBenchThroughput(int argc, char **argv) {
                   "say otherwise.",
                   argv[0],
                   "examples:\n"
-                  "  bench throughput model.ingot --prompt-tokens 512 --output-tokens 128 "
+                  "  {} model.ingot --prompt-tokens 512 --output-tokens 128 "
                   "--ignore-eos\n"
-                  "  bench throughput model.ingot --rate 4 --duration 60\n"
-                  "  bench throughput model.ingot --sharegpt conversations.json --requests 500");
+                  "  {} model.ingot --rate 4 --duration 60\n"
+                  "  {} model.ingot --sharegpt conversations.json --requests 500");
   EngineArguments arguments;
   addOptions(app, arguments);
   int exitStatus = 0;
@@ -70,13 +70,12 @@ int runBenchThroughput(int argc, char **argv) {
 }
 
 int runBenchLatency(int argc, char **argv) {
-  CommandLine app(
-      "Puts a load on an engine in this process: one request after the other, unless "
-      "options say otherwise.",
-      argv[0],
-      "examples:\n"
-      "  bench latency model.ingot --requests 20\n"
-      "  bench latency model.ingot --concurrency 8 --shared-prefix 1500 --svg load.svg");
+  CommandLine app("Puts a load on an engine in this process: one request after the other, unless "
+                  "options say otherwise.",
+                  argv[0],
+                  "examples:\n"
+                  "  {} model.ingot --requests 20\n"
+                  "  {} model.ingot --concurrency 8 --shared-prefix 1500 --svg load.svg");
   EngineArguments arguments;
   addOptions(app, arguments);
   int exitStatus = 0;

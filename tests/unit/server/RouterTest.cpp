@@ -235,7 +235,7 @@ TEST_F(RouterTest, PathsAndMethods) {
 TEST_F(RouterTest, IdsWithoutTextAreNamed) {
   serve();
   for (const auto &[ids, place] :
-       {std::pair{"[1, 64]", "64 at place 1"}, {"[-1]", "-1 at place 0"}}) {
+       {std::pair{"[1, 64]", "64 at position 1"}, {"[-1]", "-1 at position 0"}}) {
     Json error = json("/detokenize", std::string(R"({"tokens": )") + ids + "}")["error"];
     EXPECT_EQ(error["ingot_code"], "INGOT-E6007");
     EXPECT_EQ(error["param"], "tokens");

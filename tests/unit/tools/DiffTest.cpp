@@ -121,7 +121,7 @@ TEST(DiffTest, TellsRecipesInWords) {
   auto before = overviewOf(
       engine("int4 group=32", "activations: bf16\nkv_cache: bf16\n", std::string(64, 'a').c_str()));
   auto after = overviewOf(engine(
-      "int8", "activations: {compute: int8-dynamic, group: 32, store: bf16}\nkv_cache: bf16\n",
+      "int8", "activations: {compute: int8-dynamic, store: bf16, group: 32}\nkv_cache: bf16\n",
       std::string(64, 'b').c_str()));
   std::vector<std::string> changes;
   for (const OverviewRow &row : changesOf(before, after))

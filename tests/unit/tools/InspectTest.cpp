@@ -91,6 +91,8 @@ TEST(TableTest, AlignsAndDisarms) {
   EXPECT_EQ(counted(1, "library"), "1 library");
   EXPECT_EQ(counted(2000, "library"), "2,000 libraries");
   EXPECT_EQ(inBytes(1536), "1,536 bytes (1.5 KiB)");
+  EXPECT_EQ(roundly(1023), "1,023 bytes");
+  EXPECT_EQ(roundly(uint64_t{11} << 30), "11.0 GiB");
   EXPECT_EQ(perPosition(64, 16), "4");
   EXPECT_EQ(perPosition(72, 16), "4.5");
   EXPECT_EQ(printable("a\x1b[2Jb"), "a?[2Jb");

@@ -9,8 +9,8 @@ using namespace rows;
 static constexpr HeldFormat blocksOf64{{Kind::CodeBook4, 64}, kF32};
 
 static constexpr StoredFormat formats[] = {
-    {{"nf4", "fp4"}, "a code book", Reader::BitsAndBytes4, 4, 32, blocksOf64},
-    {{"nf4", "fp4"}, "a code book, scales of 8 bits", Reader::BitsAndBytes4, 4, 8, blocksOf64},
+    {{"nf4", "fp4"}, "a codebook", Reader::BitsAndBytes4, 4, 32, blocksOf64},
+    {{"nf4", "fp4"}, "a codebook, scales of 8 bits", Reader::BitsAndBytes4, 4, 8, blocksOf64},
     {{"int8"}, symmetric, Reader::BitsAndBytes8, 8, 32, int8Rows},
 };
 

@@ -14,7 +14,7 @@ static constexpr auto formats = join(
          .refusal = "its words have the order that BitBLAS chose for one GPU",
          .instead = "use the checkpoint that GPTQModel made it from (checkpoint_format gptq_v2)"},
         {.packings = {"gptq_p"},
-         .refusal = "numbers of 5 to 7 bits in planes",
+         .refusal = "codes of 5 to 7 bits in bit planes",
          .instead = "quantize to 2, 3, 4 or 8 bits with GPTQModel (format gptq_v2)"},
     }});
 

@@ -15,7 +15,7 @@ static constexpr StoredFormat formats[] = {
     {{"4"}, withOffsets, Reader::Hqq, 4, 16, {{Kind::Affine4, 64}, kF32}},
     {{"2"}, withOffsets, Reader::Hqq, 2, 16, {{Kind::Affine2, 64}, kF32}},
     {.packings = {"3"},
-     .refusal = "ten numbers in a word, of rows far apart",
+     .refusal = "ten codes in a word, of rows far apart",
      .instead = quantizeAgain},
     {.packings = {"1", "1.58"}, .refusal = "no kernel reads them", .instead = quantizeAgain},
 };
@@ -37,11 +37,11 @@ static void readLayers(MethodReader &reader, const Json &layers, bool isFirst) {
                        ? own.unsignedIntegerOr("group_size", 64, 1, MethodReader::mostColumns)
                        : 0;
   if (axis != 1)
-    reader.refuse(key, "axis 0, where a scale is for numbers of several outputs", quantizeAgain);
+    reader.refuse(key, "axis 0, where a scale is for codes of several outputs", quantizeAgain);
   if (!own.booleanOr("channel_wise", true))
     reader.refuse(key, "one scale of all, channel_wise false", quantizeAgain);
   if (own.booleanOr("view_as_float", false))
-    reader.refuse(key, "numbers that are shown as floats, view_as_float", quantizeAgain);
+    reader.refuse(key, "codes that are viewed as floats, view_as_float", quantizeAgain);
   reader.take(key, own.error());
   std::string name = message(bits);
   const StoredFormat *format = reader.format(key, name, "HQQ's nbits");

@@ -63,7 +63,7 @@ static void read(MethodReader &reader) {
   readCache(reader);
   if (!format)
     return;
-  reader.refuseUnlessOff("has_zero_point", "quantize with symmetric numbers");
+  reader.refuseUnlessOff("has_zero_point", "quantize symmetrically");
   if (format->reader == Reader::NibblesOfRows) {
     reader.config.bits = 4;
     reader.config.group = reader.group("group_size");

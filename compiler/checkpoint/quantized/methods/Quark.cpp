@@ -15,7 +15,7 @@ static constexpr auto formats = join(
         {{"int4", "uint4"}, withZeros, Reader::AwqByColumns, 4, 16, int4Zeros},
         {{"fp4"}, e2m1E8m0, Reader::MxFp4, 4, 8, mxfp4},
         {.packings = {"fp6_e2m3", "fp6_e3m2", "mx"},
-         .refusal = "no kernel reads numbers of 6 bits, or blocks with their exponent among them",
+         .refusal = "no kernel reads codes of 6 bits, or blocks with their exponent among them",
          .instead = "quantize with Quark to fp4 with scale_format e8m0"},
         {.packings = {"fp8_e5m2"}, .refusal = "no kernel reads weights of e5m2"},
     }});

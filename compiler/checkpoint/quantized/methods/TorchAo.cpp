@@ -109,7 +109,7 @@ static void readInt4(MethodReader &reader, const Json &data) {
                                                        stated != "TILE_PACKED_TO_4D" &&
                                                        stated != "tile_packed_to_4d")
       reader.refuse(key, message("TorchAO's packing ", inQuotes(stated)), exportAgain);
-  reader.config.deviations.push_back({"scales", "bf16, with the value of the middle",
+  reader.config.deviations.push_back({"scales", "bf16, with the value of the midpoint",
                                       "f32, with that of the least code",
                                       "kernels count codes from the least one"});
 }

@@ -286,7 +286,7 @@ TEST(QuantizationConfig, ReadsSpecificationsOfQuark) {
   auto no = [&](const Expected<QuantizationConfig> &config, std::string_view part) {
     return failsWith(config, "INGOT-E1054", {part});
   };
-  EXPECT_TRUE(no(all(R"("dtype": "fp6_e2m3")", "null"), "numbers of 6 bits"));
+  EXPECT_TRUE(no(all(R"("dtype": "fp6_e2m3")", "null"), "codes of 6 bits"));
   EXPECT_TRUE(no(all(R"("dtype": "int4", "qscheme": "per_channel")", "null"), "int4 per_channel"));
   EXPECT_TRUE(no(all(fp4 + R"("group_size": 16)", "null"), "e8m0 for 32"));
   EXPECT_TRUE(no(all(fp8 + R"(, "is_scale_quant": true)", "null"), "scales that are quantized"));
@@ -327,7 +327,7 @@ TEST(QuantizationConfig, ReadsSettingsOfHqq) {
   auto no = [&](const Expected<QuantizationConfig> &config, std::string_view part) {
     return failsWith(config, "INGOT-E1054", {part, "HqqConfig(nbits=4, axis=1)"});
   };
-  EXPECT_TRUE(no(hqq(R"("nbits": 3)"), "\"3\" (ten numbers in a word"));
+  EXPECT_TRUE(no(hqq(R"("nbits": 3)"), "\"3\" (ten codes in a word"));
   EXPECT_TRUE(no(hqq(R"("nbits": 1.58)"), "\"1.58\""));
   EXPECT_TRUE(no(hqq(R"("axis": 0)"), "axis 0"));
   EXPECT_TRUE(no(hqq(R"("channel_wise": false)"), "channel_wise"));
