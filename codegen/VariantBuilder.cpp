@@ -5,6 +5,7 @@
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmStateOps.h"
 
 using namespace ingot;
 using namespace ingot::codegen;
@@ -21,6 +22,20 @@ void VariantBuilder::attention(llm::AttentionOp op) {
   real("softcap", op.getSoftcap().value_or(llvm::APFloat(0.0f)));
   integer("sinks", op.getSinks() ? 1 : 0);
   type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
+}
+
+void VariantBuilder::causalConv(llm::CausalConvOp op) {
+  llm::StateType state = op.getState().getType();
+  integer("columns", llm::columnsOf(op.getInput()));
+  integer("taps", llm::columnsOf(op.getWeight()));
+  integer("block_tokens", state.getBlockTokens());
+  integer("block_bytes", state.blockBytes());
+  integer("state_type", engine::elementTypeOf(state.getRow().getElementType()));
+  integer("biased", op.getBias() ? 1 : 0);
+  type("input_type", op.getInput());
+  type("weight_type", op.getWeight());
+  type("bias_type", op.getBias() ? op.getBias() : op.getWeight());
+  type("result_type", op.getResult());
 }
 
 void VariantBuilder::quantizedRows(llm::QuantizeActivationOp op) {

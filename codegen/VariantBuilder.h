@@ -11,6 +11,7 @@
 
 namespace ingot::llm {
 class AttentionOp;
+class CausalConvOp;
 class QuantizeActivationOp;
 class NormOp;
 class RouteOp;
@@ -151,6 +152,9 @@ public:
             llvm::cast<mlir::RankedTensorType>(frequencies.getType()).getNumElements());
     real("factor", factor);
   }
+
+  /// The constants of llm.causal_conv, but for its tiles.
+  void causalConv(llm::CausalConvOp op);
 
   /// The constants of llm.quantize_activation on CPUs, and a tile for each row.
   void quantizedRows(llm::QuantizeActivationOp op);

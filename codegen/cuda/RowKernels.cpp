@@ -7,6 +7,7 @@
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
+#include "dialects/llm/LlmStateOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -203,6 +204,16 @@ static Declined addKernels(llm::CombineOp op, Kernels &kernels) {
   return std::nullopt;
 }
 
+static Declined addKernels(llm::CausalConvOp op, Kernels &kernels) {
+  int64_t columns = llm::columnsOf(op.getInput()), threads = threadsFor(columns, 128);
+  CudaVariant variant("CausalConv", op, threads);
+  variant.causalConv(op);
+  variant.rowsOf(op.getBlockTable());
+  variant.tiles(llvm::divideCeil(columns, threads));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
 //===- Rotary embedding and the KV cache ----------------------------------------------------===//
 
 /// Kernels whose warps take one head of a token at a time: few tokens are spread over more blocks.
@@ -326,7 +337,7 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
             llm::SliceColumnsOp, llm::GatherRowsOp, llm::GatherColumnsOp, llm::RouteOp,
-            llm::GroupRowsOp, llm::CombineOp>(
+            llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
           [&](auto known) { return addKernels(known, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })

@@ -107,21 +107,10 @@ std::optional<engine::KernelVariant> codegen::groupRowsKernel(llm::GroupRowsOp o
 
 engine::KernelVariant codegen::causalConvKernel(llm::CausalConvOp op) {
   constexpr int64_t kTileColumns = 64;
-  llm::StateType state = op.getState().getType();
-  int64_t columns = llm::columnsOf(op.getInput());
   VariantBuilder variant("CausalConv", op.getContext());
-  variant.integer("columns", columns);
-  variant.integer("taps", state.getRow().getDimSize(0) + 1);
+  variant.causalConv(op);
   variant.integer("tile_columns", kTileColumns);
-  variant.integer("block_tokens", state.getBlockTokens());
-  variant.integer("block_bytes", state.blockBytes());
-  variant.integer("state_type", engine::elementTypeOf(state.getRow().getElementType()));
-  variant.integer("biased", op.getBias() ? 1 : 0);
-  variant.type("input_type", op.getInput());
-  variant.type("weight_type", op.getWeight());
-  variant.type("bias_type", op.getBias() ? op.getBias() : op.getWeight());
-  variant.type("result_type", op.getResult());
-  variant.extent(llm::rowsOf(cast<RankedTensorType>(op.getBlockTable().getType())).getText());
-  variant.tiles(llvm::divideCeil(columns, kTileColumns));
+  variant.rowsOf(op.getBlockTable());
+  variant.tiles(llvm::divideCeil(llm::columnsOf(op.getInput()), kTileColumns));
   return variant.take();
 }

@@ -22,7 +22,7 @@ public:
       : step(step), config(config), names(config.names), model(step, config, maxContext) {}
 
   LogicalResult run(MLIRContext *context) {
-    SmallVector<llm::KvType> caches;
+    SmallVector<Type> caches;
     for (const LayerPlan &plan : config.layers)
       caches.push_back(cacheOfLayer(context, plan));
     step.begin(caches);
@@ -48,8 +48,8 @@ public:
   }
 
 private:
-  llm::KvType cacheOfLayer(MLIRContext *context, const LayerPlan &plan) const {
-    return std::visit([&](const auto &mixer) { return cacheOf(context, mixer, model.maxContext); },
+  Type cacheOfLayer(MLIRContext *context, const LayerPlan &plan) const {
+    return std::visit([&](const auto &mixer) { return cacheOf(context, model, mixer); },
                       plan.tokenMixer);
   }
   int64_t vocabulary() const { return static_cast<int64_t>(config.vocabSize); }

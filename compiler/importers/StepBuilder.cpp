@@ -9,6 +9,7 @@
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/LlmStateOps.h"
 #include "dialects/llm/LlmWeightOps.h"
 
 #include "passes/FusionReport.h"
@@ -69,25 +70,32 @@ StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoi
     : checkpoint(checkpoint), options(options), module(module), builder(module.getContext()),
       weights(module.getContext()), storedWeights(weights, checkpoint), location(module.getLoc()) {}
 
-void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes, int64_t embeddingColumns) {
+void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
   builder.setInsertionPointToEnd(module.getBody());
   Type i32 = builder.getI32Type();
   auto tokensType = rowsType(builder, schema::dim::tokens, 0, i32);
   auto tableType = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i32,
                                          builder.getStringAttr(schema::dim::sequences));
   SmallVector<std::string> cacheNames;
-  std::map<int64_t, std::string> groups; // by window
+  std::set<llm::KvGroup> groups;
+  bool hasStates = false;
   for (auto [i, cache] : llvm::enumerate(cacheTypes)) {
-    cacheNames.push_back("kv." + std::to_string(i));
-    groups[cache.getWindow()] = cache.group();
+    bool isState = isa<llm::StateType>(cache);
+    hasStates |= isState;
+    cacheNames.push_back((isState ? "state." : "kv.") + std::to_string(i));
+    groups.insert(*llm::kvGroupOf(cache));
   }
   SmallVector<std::string> tableNames;
-  for (const auto &[window, group] : groups)
-    tableNames.push_back(tableNames.empty() ? schema::input::blockTable
-                                            : schema::input::blockTable + std::string(".") + group);
+  for (const llm::KvGroup &group : groups)
+    tableNames.push_back(tableNames.empty()
+                             ? schema::input::blockTable
+                             : schema::input::blockTable + std::string(".") + group.name());
   SmallVector<Argument> arguments{{schema::input::tokens, tokensType},
                                   {schema::input::positions, tokensType},
                                   {schema::input::tokenSequences, tokensType}};
+  if (hasStates)
+    arguments.push_back({schema::input::sequenceOffsets,
+                         rowsType(builder, schema::dim::sequences + std::string(" + 1"), 0, i32)});
   for (const std::string &name : tableNames)
     arguments.push_back({name, tableType});
   arguments.push_back(
@@ -107,7 +115,9 @@ void StepBuilder::begin(ArrayRef<llm::KvType> cacheTypes, int64_t embeddingColum
   tokens = next();
   positions = next();
   tokenSequences = next();
-  for (const auto &[window, group] : groups)
+  if (hasStates)
+    sequenceOffsets = next();
+  for (const llm::KvGroup &group : groups)
     blockTables[group] = next();
   logitRows = next();
   for (size_t i = 0; i < cacheTypes.size(); ++i)
@@ -562,7 +572,7 @@ Value StepBuilder::gatherColumns(Value input, StringRef name, ArrayRef<int32_t> 
 }
 
 Value StepBuilder::tableOf(Value cache) const {
-  return blockTables.at(cast<llm::KvType>(cache.getType()).group());
+  return blockTables.at(*llm::kvGroupOf(cache.getType()));
 }
 
 void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::string &prefix) {
@@ -573,6 +583,11 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::str
     append->setAttr(
         "llm.static_scales",
         builder.getDenseF32ArrayAttr({staticScale(names->keys), staticScale(names->values)}));
+}
+
+Value StepBuilder::causalConv(Value input, Value state, Value weight, Value bias) {
+  return llm::CausalConvOp::create(builder, location, input.getType(), input, positions,
+                                   sequenceOffsets, tableOf(state), state, weight, bias);
 }
 
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,

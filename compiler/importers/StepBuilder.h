@@ -28,9 +28,9 @@ public:
   StepBuilder(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint,
               const ImportOptions &options);
 
-  /// Creates @step with an input for each KV cache in `caches`, and one of embeddings unless they
-  /// have no columns.
-  void begin(llvm::ArrayRef<llm::KvType> caches, int64_t embeddingColumns = 0);
+  /// Creates @step with an input for each KV cache or recurrent state in `caches`, and one of
+  /// embeddings unless they have no columns.
+  void begin(llvm::ArrayRef<mlir::Type> caches, int64_t embeddingColumns = 0);
 
   /// Returns `logits` and reports the first error, if any; unreadTensors() says when a tensor that
   /// was not asked for is one.
@@ -117,6 +117,9 @@ public:
   /// `softcap`: 0 for none; `sinks`: one for each query head, or null.
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale, uint64_t window,
                         bool isChunk, double softcap, mlir::Value sinks = {});
+  /// `weight` [columns, taps]; `bias`: or null.
+  mlir::Value causalConv(mlir::Value input, mlir::Value state, mlir::Value weight,
+                         mlir::Value bias);
   mlir::Value boundary(mlir::Value input, llvm::StringRef segment);
   /// The rows whose logits are wanted.
   mlir::Value wantedRows(mlir::Value input);
@@ -139,7 +142,8 @@ private:
   mlir::func::FuncOp function;
   mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building
   mlir::Value tokens, positions, tokenSequences, logitRows, embeddings;
-  std::map<std::string, mlir::Value> blockTables; ///< by KV group
+  mlir::Value sequenceOffsets; ///< where there is recurrent state
+  std::map<llm::KvGroup, mlir::Value> blockTables;
   llvm::SmallVector<mlir::Value> caches;
   /// Remembers the order of the columns of `weight`, which storedWeights made last.
   void keepColumnOrder(llvm::StringRef name, mlir::Value weight);

@@ -81,12 +81,6 @@ int64_t KvType::valueScalesOffset() const {
 }
 int64_t KvType::blockBytes() const { return valueScalesOffset() + kvScaleBytes(*this); }
 
-std::string KvType::group() const {
-  if (getLatent())
-    return "latent";
-  return getWindow() == 0 ? "global" : "sliding." + std::to_string(getWindow());
-}
-
 KvType KvType::withElement(Type element) const {
   return get(getContext(), getHeads(), getHeadDim(), element, getBlockTokens(), getWindow(),
              getValueDim(), getLatent());
@@ -139,6 +133,20 @@ int64_t StateType::blockBytes() const {
 }
 
 //===- Free functions -----------------------------------------------------------------------===//
+
+std::string KvGroup::name() const {
+  return window == 0 ? kind.str() : kind.str() + "." + std::to_string(window);
+}
+
+std::optional<KvGroup> llm::kvGroupOf(Type type) {
+  if (auto kv = dyn_cast<KvType>(type)) {
+    StringRef kind = kv.getLatent() ? "latent" : kv.getWindow() ? "sliding" : "global";
+    return KvGroup{kv.getWindow(), kind, kv.getBlockTokens()};
+  }
+  if (auto state = dyn_cast<StateType>(type); state && state.getBlockTokens() != 0)
+    return KvGroup{0, "recurrent", state.getBlockTokens()};
+  return std::nullopt;
+}
 
 int64_t llm::columnsOf(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());

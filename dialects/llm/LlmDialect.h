@@ -24,6 +24,23 @@ template <class Op> class MovesElements : public mlir::OpTrait::TraitBase<Op, Mo
 
 namespace ingot::llm {
 
+/// The KV group of a cache or of recurrent state.
+struct KvGroup {
+  int64_t window; ///< positions that tokens attend to; 0: all
+  llvm::StringRef kind;
+  int64_t blockTokens;
+
+  /// What it is called: its kind, and the window if it has one ("sliding.512").
+  std::string name() const;
+  /// The order of an engine's groups.
+  bool operator<(const KvGroup &other) const {
+    return std::tie(window, kind) < std::tie(other.window, other.kind);
+  }
+};
+
+/// Nothing for types of other arguments.
+std::optional<KvGroup> kvGroupOf(mlir::Type type);
+
 /// Number of columns of a tensor: its last extent; 1 for one-dimensional tensors.
 int64_t columnsOf(mlir::Value tensor);
 

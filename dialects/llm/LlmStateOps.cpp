@@ -26,8 +26,9 @@ LogicalResult CausalConvOp::verify() {
   int64_t columns = columnsOf(getInput());
   if (state.getBlockTokens() < 1)
     return emitOpError() << "needs recurrent state, not " << state;
-  if (weight.getRank() != 2 || weight.getDimSize(0) != columns || weight.getDimSize(1) < 2)
-    return emitOpError() << "the weight must have " << columns << " rows and two columns or more";
+  if (weight.getRank() != 2 || weight.getDimSize(0) != columns || weight.getDimSize(1) < 2 ||
+      weight.getDimSize(1) > 64)
+    return emitOpError() << "the weight must have " << columns << " rows and 2 to 64 columns";
   if (row.getShape() != ArrayRef<int64_t>{weight.getDimSize(1) - 1, columns} ||
       !row.getElementType().isIntOrFloat() || row.getElementType().isInteger())
     return emitOpError() << "rows of the state must be floats [" << weight.getDimSize(1) - 1 << ", "

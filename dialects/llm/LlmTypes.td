@@ -45,8 +45,6 @@ def Llm_KvType : TypeDef<Llm_Dialect, "Kv"> {
     int64_t valueScalesOffset() const;
     /// Bytes of one block.
     int64_t blockBytes() const;
-    /// The KV group of such caches: "global", "latent", or "sliding.W" for a window of W positions.
-    std::string group() const;
     /// The same with elements of another type.
     KvType withElement(::mlir::Type element) const;
   }];

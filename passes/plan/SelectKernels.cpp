@@ -30,7 +30,6 @@ namespace {
 constexpr StringRef kScalarDims[] = {schema::dim::tokens, schema::dim::sequences,
                                      schema::dim::logitRows, schema::dim::tableWidth};
 constexpr int64_t kMostMultiprocessors = 1024;
-constexpr StringLiteral kRecurrent = "recurrent";
 
 /// The unit under construction.
 class UnitBuilder {
@@ -138,16 +137,15 @@ private:
       return function.emitOpError() << "argument " << index << " has no llm.input name";
     if (bufferOps.count(name.getValue())) // another program's: the same memory
       return FlatSymbolRefAttr::get(context, name.getValue());
-    if (auto kv = dyn_cast<llm::KvType>(type)) {
-      auto shape = ArrayAttr::get(context, {expr(Twine(kv.blockBytes()))});
-      return makeBuffer(name, "kv", IntegerType::get(context, 8), shape,
-                        expr(Twine(kv.blockBytes())), {},
-                        FlatSymbolRefAttr::get(context, kv.group()));
+    if (auto group = llm::kvGroupOf(type)) {
+      auto kv = dyn_cast<llm::KvType>(type);
+      auto state = dyn_cast<llm::StateType>(type);
+      ExprAttr bytes = expr(Twine(kv ? kv.blockBytes() : state.blockBytes()));
+      return makeBuffer(name, "kv",
+                        kv ? IntegerType::get(context, 8) : state.getRow().getElementType(),
+                        kv ? ArrayAttr::get(context, {bytes}) : shapeOf(state.getRow()), bytes, {},
+                        FlatSymbolRefAttr::get(context, group->name()));
     }
-    if (auto state = dyn_cast<llm::StateType>(type); state && state.getBlockTokens() != 0)
-      return makeBuffer(name, "kv", state.getRow().getElementType(), shapeOf(state.getRow()),
-                        expr(Twine(state.blockBytes())), {},
-                        FlatSymbolRefAttr::get(context, groupOf(type)));
     if (auto state = dyn_cast<llm::StateType>(type)) {
       ArrayAttr shape = shapeOf(state.getRow());
       return makeBuffer(name, "state", state.getRow().getElementType(), shape,
@@ -171,8 +169,8 @@ private:
       return found;
     for (Operation *user : input.getUsers())
       for (Value operand : user->getOperands())
-        if (std::string name = groupOf(operand.getType()); !name.empty()) {
-          auto group = FlatSymbolRefAttr::get(context, name);
+        if (auto used = llm::kvGroupOf(operand.getType())) {
+          auto group = FlatSymbolRefAttr::get(context, used->name());
           if (found && found != group)
             return user->emitOpError()
                    << "uses one block table for caches of " << group << " and " << found;
@@ -181,43 +179,20 @@ private:
     return found;
   }
 
-  /// The KV group of a cache or of recurrent state; empty for other types.
-  static std::string groupOf(Type type) {
-    if (auto kv = dyn_cast<llm::KvType>(type))
-      return kv.group();
-    auto state = dyn_cast<llm::StateType>(type);
-    return state && state.getBlockTokens() != 0 ? kRecurrent.str() : "";
-  }
-
-  /// A group for each kind and window of the caches of `functions`, those of all positions first.
-  /// One dim is the width of all block tables, so that blocks have as many tokens everywhere.
+  /// A group for each kind and window of the caches of `functions`. One dim is the width of all
+  /// block tables, so that blocks have as many tokens everywhere.
   LogicalResult makeKvGroups(ArrayRef<func::FuncOp> functions) {
-    struct Group {
-      StringRef kind;
-      int64_t blockTokens, window;
-    };
-    // In this order: global, latent, recurrent, windows by their length.
-    std::map<std::tuple<int64_t, StringRef>, Group> groups;
+    std::set<llm::KvGroup> groups;
     for (func::FuncOp function : functions)
-      for (Type type : function.getArgumentTypes()) {
-        Group group;
-        if (auto kv = dyn_cast<llm::KvType>(type))
-          group = {kv.getLatent()   ? "latent"
-                   : kv.getWindow() ? "sliding"
-                                    : "global",
-                   kv.getBlockTokens(), kv.getWindow()};
-        else if (!groupOf(type).empty())
-          group = {kRecurrent, cast<llm::StateType>(type).getBlockTokens(), 0};
-        else
-          continue;
-        groups.try_emplace({group.window, group.kind}, group);
-        if (groups.begin()->second.blockTokens != group.blockTokens)
-          return function.emitOpError() << "KV caches differ in their block size";
-      }
-    for (const auto &[key, group] : groups)
-      KvGroupOp::create(buffers, module.getLoc(),
-                        group.window ? "sliding." + std::to_string(group.window) : group.kind.str(),
-                        group.kind, group.blockTokens, group.window);
+      for (Type type : function.getArgumentTypes())
+        if (auto group = llm::kvGroupOf(type)) {
+          groups.insert(*group);
+          if (groups.begin()->blockTokens != group->blockTokens)
+            return function.emitOpError() << "KV caches differ in their block size";
+        }
+    for (const llm::KvGroup &group : groups)
+      KvGroupOp::create(buffers, module.getLoc(), group.name(), group.kind, group.blockTokens,
+                        group.window);
     return success();
   }
 

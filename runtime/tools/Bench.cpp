@@ -140,9 +140,11 @@ double bytesPerStep(Session &session, const BenchOptions &options, int64_t batch
   double bytes = double(session.memoryPlan().weightBytes);
   for (uint32_t i = 0; i < count(target.kv_groups()); ++i) {
     const schema::KvGroup &group = *target.kv_groups()->Get(i);
+    // Of recurrent state one is read.
     double seen = group.kind() == schema::KvKind::Sliding
                       ? std::min(context, double(group.window()))
-                      : context;
+                  : group.kind() == schema::KvKind::Recurrent ? double(group.block_tokens())
+                                                              : context;
     bytes += double(batch) * seen * double(group.block_bytes()) / double(group.block_tokens());
   }
   return bytes;

@@ -185,8 +185,10 @@ private:
                 {"block_tokens", group.block_tokens()},
                 {"block_bytes", block},
                 {"window", group.window()}};
-    out["bytes_per_token"] =
-        block % tokens ? json(double(block) / double(tokens)) : json(block / tokens);
+    // Recurrent state does not grow with the tokens.
+    out["bytes_per_token"] = group.kind() == schema::KvKind::Recurrent ? json(0)
+                             : block % tokens ? json(double(block) / double(tokens))
+                                              : json(block / tokens);
     return out;
   }
 

@@ -185,7 +185,10 @@ void showMemory(const json &target) {
         {cell(group, "name"), cell(group, "kind"),
          number(group, "window") ? cell(group, "window") : "all", cell(group, "block_tokens"),
          grouped(number(group, "block_bytes")),
-         perPosition(number(group, "block_bytes"), group.at("block_tokens").get<int64_t>())});
+         // Recurrent state does not grow with the tokens.
+         group.at("bytes_per_token") == 0
+             ? "-"
+             : perPosition(number(group, "block_bytes"), group.at("block_tokens").get<int64_t>())});
   groups.addTotal({"total", "", "", "", "", kvBytesPerToken(target)});
   groups.print(stdout);
 }

@@ -96,11 +96,16 @@ void printSplit(FILE *stream, const MemoryPlan &plan, bool onHost) {
                  grouped(uint64_t(plan.maxTokens)) + " tokens, " +
                  grouped(uint64_t(plan.maxSequences)) + " sequences, " +
                  grouped(uint64_t(plan.maxLogitRows)) + " logit rows"});
-  for (const KvGroupPlan &group : plan.groups)
+  for (const KvGroupPlan &group : plan.groups) {
+    const std::string count = grouped(uint64_t(group.blocks)),
+                      tokens = std::to_string(group.blockTokens);
     table.add({"KV '" + group.name + "'", grouped(uint64_t(group.blocks) * group.blockBytes),
-               grouped(uint64_t(group.blocks)) + " blocks of " + std::to_string(group.blockTokens) +
-                   " positions, " + perPosition(group.blockBytes, group.blockTokens) +
-                   " bytes per position"});
+               group.recurrent
+                   ? count + " states of " + grouped(group.blockBytes) +
+                         " bytes, kept at multiples of " + tokens + " positions"
+                   : count + " blocks of " + tokens + " positions, " +
+                         perPosition(group.blockBytes, group.blockTokens) + " bytes per position"});
+  }
   table.add({"state", grouped(plan.stateBytes), counted(uint64_t(plan.maxSequences), "sequence")});
   if (onHost)
     table.add({"scratch", grouped(plan.scratchBytes), counted(uint64_t(plan.threads), "thread")});

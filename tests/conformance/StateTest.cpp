@@ -143,8 +143,9 @@ void expectConvolved(const Served &served, const Stream &stream, int64_t first =
 
 std::vector<std::string> targets() {
   std::vector<std::string> names = {"reference"};
-  if (!fastTargets().empty())
-    names.push_back(fastTargets().front());
+  for (const auto *others : {&fastTargets(), &simulatedTargets()})
+    if (!others->empty())
+      names.push_back(others->front());
   return names;
 }
 

@@ -185,6 +185,15 @@ CASES = {
     "smollm3": of_type("smollm3", "SmolLM3ForCausalLM", TIED, {"num_hidden_layers": 4}),
     "smollm3_list": of_type("smollm3", "SmolLM3ForCausalLM", {"no_rope_layers": [0, 1]},
                             targets=("x86-64-v3",)),
+    # The forms of releases: a size before it is adjusted; and of what transformers 5 saves.
+    "lfm2": of_type("lfm2", "Lfm2ForCausalLM", TIED, {
+        "num_hidden_layers": 4, "full_attn_idxs": [1, 3], "norm_eps": 1e-5, "conv_L_cache": 3,
+        "block_ff_dim": 150, "block_multiple_of": 16}, without=("rms_norm_eps",
+                                                                "intermediate_size"), prompt=40),
+    "lfm2_bias": of_type("lfm2", "Lfm2ForCausalLM", TIED, {
+        "num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"],
+        "norm_eps": 1e-5, "conv_L_cache": 4, "conv_bias": True, "block_auto_adjust_ff_dim": False},
+                         without=("rms_norm_eps",)),
     "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
     "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),
     "exaone4": of_type("exaone4", "Exaone4ForCausalLM", SLIDING, {"sliding_window_pattern": 4},

@@ -15,6 +15,8 @@ INGOT_CONST(weight_type);
 INGOT_CONST(bias_type);
 INGOT_CONST(result_type);
 
+constexpr int64_t kMostTaps = 64;
+
 /// `value` as the state holds it.
 static float rounded(float value) {
   float held = 0;
@@ -26,67 +28,53 @@ static float rounded(float value) {
 struct Run {
   const IngotLaunch *launch;
   const int32_t *table;
-  int64_t row, first; ///< of its first token: in the step, and its position
+  int64_t row, count; ///< of its tokens in the step: the first, and how many
+  int64_t first;      ///< position of the first
 
-  char *stateOf(int64_t block) const {
-    return static_cast<char *>(launch->buffers[4]) + table[block] * ingot_const_block_bytes;
+  char *stateOf(int64_t position) const {
+    return static_cast<char *>(launch->buffers[4]) +
+           table[position / ingot_const_block_tokens] * ingot_const_block_bytes;
   }
 
-  /// Input of column `c` at `position`, which may lie before this step and before the sequence.
-  float input(int64_t position, int64_t c) const {
-    if (position < 0)
-      return 0;
-    if (position < first) {
-      int64_t before = first - 1;
-      return loadElement(stateOf(before / ingot_const_block_tokens),
-                         (ingot_const_taps - 2 - (before - position)) * ingot_const_columns + c,
-                         ingot_const_state_type);
+  void column(int64_t c) const {
+    // The last inputs, the latest last.
+    float inputs[kMostTaps] = {};
+    for (int64_t j = 1; j < ingot_const_taps && first > 0; ++j)
+      inputs[j] = loadElement(stateOf(first - 1), (j - 1) * ingot_const_columns + c,
+                              ingot_const_state_type);
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t j = 1; j < ingot_const_taps; ++j)
+        inputs[j - 1] = inputs[j];
+      int64_t element = (row + i) * ingot_const_columns + c, position = first + i;
+      inputs[ingot_const_taps - 1] =
+          rounded(loadElement(launch->buffers[0], element, ingot_const_input_type));
+      float sum = 0;
+      for (int64_t j = 0; j < ingot_const_taps; ++j)
+        sum += loadElement(launch->buffers[5], c * ingot_const_taps + j, ingot_const_weight_type) *
+               inputs[j];
+      if (ingot_const_biased)
+        sum += loadElement(launch->buffers[6], c, ingot_const_bias_type);
+      storeElement(launch->buffers[6 + ingot_const_biased], element, ingot_const_result_type, sum);
+      bool isBorder = (position + 1) % ingot_const_block_tokens == 0;
+      if ((isBorder || i + 1 == count) && table[position / ingot_const_block_tokens] >= 0)
+        for (int64_t j = 1; j < ingot_const_taps; ++j)
+          storeElement(stateOf(position), (j - 1) * ingot_const_columns + c, ingot_const_state_type,
+                       inputs[j]);
     }
-    int64_t index = (row + position - first) * ingot_const_columns + c;
-    return rounded(loadElement(launch->buffers[0], index, ingot_const_input_type));
-  }
-
-  float result(int64_t position, int64_t c) const {
-    float sum = 0;
-    for (int64_t j = 0; j < ingot_const_taps; ++j)
-      sum += loadElement(launch->buffers[5], c * ingot_const_taps + j, ingot_const_weight_type) *
-             input(position - ingot_const_taps + 1 + j, c);
-    return ingot_const_biased ? sum + loadElement(launch->buffers[6], c, ingot_const_bias_type)
-                              : sum;
-  }
-
-  /// Writes what stands behind the token at `position`.
-  void keep(int64_t position, int64_t c) const {
-    int64_t block = position / ingot_const_block_tokens;
-    if (table[block] < 0)
-      return;
-    for (int64_t i = 0; i < ingot_const_taps - 1; ++i)
-      storeElement(stateOf(block), i * ingot_const_columns + c, ingot_const_state_type,
-                   input(position - ingot_const_taps + 2 + i, c));
   }
 };
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t sequence = launch->tile[0], begin = launch->tile[1] * ingot_const_tile_columns;
   const int32_t *offsets = static_cast<const int32_t *>(launch->buffers[2]) + sequence;
-  int64_t count = offsets[1] - offsets[0];
+  int64_t row = offsets[0], count = offsets[1] - row;
   if (count <= 0)
     return;
-  int64_t first = static_cast<const int32_t *>(launch->buffers[1])[offsets[0]];
   Run run = {launch,
-             static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3],
-             offsets[0], first};
+             static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3], row,
+             count, static_cast<const int32_t *>(launch->buffers[1])[row]};
   int64_t most = begin + ingot_const_tile_columns,
-          end = most < ingot_const_columns ? most : ingot_const_columns, last = first + count - 1;
-  for (int64_t c = begin; c < end; ++c) {
-    for (int64_t position = first; position <= last; ++position)
-      storeElement(launch->buffers[6 + ingot_const_biased],
-                   (run.row + position - first) * ingot_const_columns + c, ingot_const_result_type,
-                   run.result(position, c));
-    // What was kept before this step is read for what is kept now, and may lie in the same row:
-    // that block's is written last, and its oldest inputs first.
-    for (int64_t position = last; position >= first;
-         position -= position % ingot_const_block_tokens + 1)
-      run.keep(position, c);
-  }
+          end = most < ingot_const_columns ? most : ingot_const_columns;
+  for (int64_t c = begin; c < end; ++c)
+    run.column(c);
 }

@@ -30,6 +30,8 @@ void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &l
     if (learnedPositions || (!rotatingLayers.empty() && !rotatingLayers[i]))
       own.rope.reset();
     layer.tokenMixer = own;
+    if (!convLayers.empty() && convLayers[i])
+      layer.tokenMixer = *shortConv;
     if (experts && (sparseLayers.empty() || sparseLayers[i]))
       layer.channelMixer = *experts;
     else

@@ -108,7 +108,7 @@ void readOwnTokens(const Json &root, JsonFields &fields, const ConfigJson &absen
     config.eosIds = {*absent.eos};
 }
 
-/// Newer files say of each layer what it attends to.
+/// Newer files say of each layer what it attends to, or that it does not.
 void readLayerTypes(const Json &root, JsonFields &fields, ConfigDraft &config) {
   auto types = root.find("layer_types");
   if (!types || types->isNull())
@@ -120,20 +120,23 @@ void readLayerTypes(const Json &root, JsonFields &fields, ConfigDraft &config) {
         "correct it, or leave it out");
   const std::string_view windowed =
       config.attention.windowIsChunk ? "chunked_attention" : "sliding_attention";
-  std::vector<bool> slides;
+  std::vector<bool> slides, convolves;
   for (size_t i = 0; i < types->size(); ++i) {
     auto type = types->element(i).string();
     slides.push_back(type && *type == windowed);
-    if (!type || (!slides.back() && *type != "full_attention"))
+    convolves.push_back(type && config.shortConv && *type == "conv");
+    if (!type || (!slides.back() && !convolves.back() && *type != "full_attention"))
       return fields.fail("layer_types", "INGOT-E1057",
                          message("what layer ", i, " attends to is not known"),
-                         message("known are \"full_attention\" and \"", windowed, "\""));
+                         message("known are \"full_attention\" and \"",
+                                 config.shortConv ? "conv" : windowed, "\""));
     if (slides.back() && config.attention.slidingWindow == 0)
       return fields.fail("layer_types", "INGOT-E1057",
                          message("layer ", i, " slides, but no window is given or supported"),
                          "use a checkpoint with sliding_window, of a family that has it");
   }
   config.slidingLayers = std::move(slides);
+  config.convLayers = std::move(convolves);
 }
 
 /// Rotary settings against heads of `headDim` columns.

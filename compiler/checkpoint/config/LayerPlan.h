@@ -54,7 +54,15 @@ struct Attention {
   bool fusedByHeads = false; ///< with q, k and v of each head in turn, and not of all heads
 };
 
-using TokenMixer = std::variant<Attention>;
+/// A short convolution between gates (LFM2): [B|C|u] = in_proj x; out_proj(C * conv(B * u)).
+struct ShortConv {
+  uint64_t taps = 2; ///< inputs that a channel's convolution sees: 2 or more
+  bool bias = false; ///< on the convolution and both projections
+
+  static constexpr uint64_t mostTaps = 64;
+};
+
+using TokenMixer = std::variant<Attention, ShortConv>;
 
 //===- Mixers of channels -------------------------------------------------------------------===//
 

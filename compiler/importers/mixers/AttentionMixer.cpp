@@ -179,11 +179,10 @@ private:
 
 } // namespace
 
-llm::KvType compiler::cacheOf(MLIRContext *context, const Attention &attention,
-                              int64_t maxContext) {
+Type compiler::cacheOf(MLIRContext *context, const Modules &model, const Attention &attention) {
   auto window = static_cast<int64_t>(attention.slidingWindow);
   return llm::KvType::get(context, attention.kvHeads, attention.headDim, Float32Type::get(context),
-                          kKvBlockTokens, window < maxContext ? window : 0);
+                          kKvBlockTokens, window < model.maxContext ? window : 0);
 }
 
 Value compiler::mixTokens(Modules &model, const Attention &attention, Value x,

@@ -6,12 +6,16 @@
 
 namespace ingot::compiler {
 
-/// The cache that a layer with this mixer keeps.
-llm::KvType cacheOf(mlir::MLIRContext *context, const checkpoint::Attention &attention,
-                    int64_t maxContext);
+/// The KV cache or recurrent state that a layer with this mixer keeps.
+mlir::Type cacheOf(mlir::MLIRContext *context, const Modules &model,
+                   const checkpoint::Attention &attention);
+mlir::Type cacheOf(mlir::MLIRContext *context, const Modules &model,
+                   const checkpoint::ShortConv &conv);
 
 /// What the mixer makes of the tokens `x` [T, hidden]. `prefix`: of the layer ("model.layers.0.").
 mlir::Value mixTokens(Modules &model, const checkpoint::Attention &attention, mlir::Value x,
+                      const std::string &prefix, mlir::Value cache);
+mlir::Value mixTokens(Modules &model, const checkpoint::ShortConv &conv, mlir::Value x,
                       const std::string &prefix, mlir::Value cache);
 
 /// What the mixer makes of each of the rows `x` [T, hidden].

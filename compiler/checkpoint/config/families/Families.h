@@ -26,6 +26,7 @@
   X(hunYuanDense) \
   X(hunYuanMoe) \
   X(hy3) \
+  X(lfm2) \
   X(llama) \
   X(llama4) \
   X(llama4Vision) \

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// LFM2: short convolutions between gates in some layers, attention with normed heads in the others.
+#include "compiler/checkpoint/config/families/Families.h"
+
+#include <algorithm>
+
+namespace ingot::checkpoint::families {
+
+static constexpr KeyAlias aliases[] = {{"block_ff_dim", "intermediate_size"},
+                                       {"block_norm_eps", "norm_eps"}};
+static constexpr std::string_view meaningless[] = {"block_mlp_init_scale",
+                                                   "block_out_init_scale",
+                                                   "block_use_xavier_init",
+                                                   "conv_use_xavier_init",
+                                                   "num_heads",
+                                                   "use_pos_enc"};
+
+/// Of the inner size that is given two thirds, times a factor, rounded up.
+static void adjustInnerSize(JsonFields &fields, ConfigDraft &config) {
+  const uint64_t multiple = fields.unsignedIntegerOr("block_multiple_of", 256, 1, 1 << 20);
+  const double factor = fields.numberOr("block_ffn_dim_multiplier", 1, kLeastFactor, kMostFactor);
+  if (!fields.booleanOr("block_auto_adjust_ff_dim", true))
+    return;
+  const double wanted = factor * static_cast<double>(2 * config.mlp.innerSize / 3);
+  if (!(wanted >= 1) || wanted > static_cast<double>(ModelConfig::widest))
+    return fields.fail("block_ffn_dim_multiplier", "INGOT-E1051",
+                       message("it makes the feed-forward ", wanted, " wide"), "correct it");
+  const auto size = static_cast<uint64_t>(wanted);
+  config.mlp.innerSize = (size + multiple - 1) / multiple * multiple;
+}
+
+/// Without `layer_types`, `full_attn_idxs` lists the layers with attention.
+static void readConvLayers(JsonFields &fields, ConfigDraft &config) {
+  const auto attends = fields.unsignedIntegers("full_attn_idxs", 0, config.layerCount() - 1);
+  if (fields.has("layer_types") || !attends)
+    return;
+  for (uint64_t layer = 0; layer < config.layerCount(); ++layer)
+    config.convLayers.push_back(std::ranges::count(*attends, layer) == 0);
+}
+
+static void readOwn(JsonFields &fields, ConfigDraft &config) {
+  config.shortConv->taps = fields.unsignedIntegerOr("conv_L_cache", 3, 2, ShortConv::mostTaps);
+  config.shortConv->bias = fields.booleanOr("conv_bias", false);
+  for (std::string_view key : {"block_dim", "conv_dim", "conv_dim_out"})
+    if (fields.unsignedIntegerOr(key, config.hiddenSize, 1, ModelConfig::widest) !=
+        config.hiddenSize)
+      fields.fail(key, "INGOT-E1057", "convolutions of another width than the model's",
+                  "use a checkpoint where it is hidden_size");
+  if (!fields.booleanOr("block_use_swiglu", true))
+    fields.fail("block_use_swiglu", "INGOT-E1057", "a feed-forward without a gate is not supported",
+                "use a checkpoint with one");
+  adjustInnerSize(fields, config);
+  readConvLayers(fields, config);
+}
+
+constinit const Family lfm2 = {
+    .architecture = "Lfm2ForCausalLM",
+    .form = {.names = {.norm = "model.embedding_norm",
+                       .output = "out_proj",
+                       .queryNorm = "q_layernorm",
+                       .keyNorm = "k_layernorm",
+                       .feedForward = "feed_forward",
+                       .gate = "w1",
+                       .up = "w3",
+                       .down = "w2",
+                       .inputNorm = "operator_norm",
+                       .feedForwardNorm = "ffn_norm"}},
+    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads}, .shortConv = ShortConv{}},
+    .json = {.positions = 128000,
+             .kvHeads = 8,
+             .bos = 1,
+             .eos = 2,
+             .epsilonKey = "norm_eps",
+             .epsilon = 1e-5,
+             .rope = {.theta = 1e6},
+             .tied = true,
+             .aliases = aliases,
+             .meaningless = meaningless,
+             .readOwn = readOwn}};
+
+} // namespace ingot::checkpoint::families
