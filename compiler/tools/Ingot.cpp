@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot: the compiler's program. Commands that only read an engine are the runtime's.
 #include "compiler/build/Version.h"
+#include "compiler/checkpoint/files/NearestName.h"
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Program.h"
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 using namespace ingot;
 
@@ -47,9 +49,16 @@ static int run(int argc, char **argv) {
     return command->run(argc - 1, argv + 1);
   if (const runtime::Command *command = runtime::findCommand(name))
     return command->run(argc - 1, argv + 1);
+  std::vector<std::string> names;
+  for (const compiler::Command *command = compiler::allCommands(); command->name; ++command)
+    names.emplace_back(command->name);
+  for (const runtime::Command *command = runtime::allCommands(); command->name; ++command)
+    names.emplace_back(command->name);
   return runtime::reportError(runtime::Status::error(
       "INGOT-E2100",
-      argc > 1 ? std::string("there is no command '") + name + "'" : "no command is given",
+      argc > 1
+          ? std::string("there is no command '") + name + "'" + checkpoint::didYouMean(name, names)
+          : "no command is given",
       "`ingot --help` lists them"));
 }
 

@@ -2,6 +2,8 @@
 // The readers of what all paths share.
 #include "runtime/server/BodyFields.h"
 
+#include "runtime/tools/NearestName.h"
+
 #include <algorithm>
 
 namespace ingot::runtime {
@@ -113,6 +115,12 @@ const BodyFields<Request> &generationFields() {
       {"priority", {readPriority, "an integer; lower ones come first"}},
   };
   return fields;
+}
+
+ApiError unknownField(const std::string &name, std::vector<std::string> own) {
+  for (std::string &common : namesOf(generationFields()))
+    own.push_back(std::move(common));
+  return unservedError(name, false, didYouMean(name, own));
 }
 
 } // namespace ingot::runtime

@@ -7,6 +7,8 @@
 
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace ingot::runtime {
 
@@ -20,6 +22,15 @@ template <class T> using BodyFields = std::map<std::string_view, BodyField<T>>;
 
 /// Fields that every path which generates text has: how tokens are drawn, and when an answer ends.
 const BodyFields<Request> &generationFields();
+
+template <class T> std::vector<std::string> namesOf(const BodyFields<T> &fields) {
+  std::vector<std::string> names;
+  for (const auto &[name, field] : fields)
+    names.emplace_back(name);
+  return names;
+}
+/// INGOT-E7202 of a field that neither `own` has nor the generation fields.
+ApiError unknownField(const std::string &name, std::vector<std::string> own);
 
 // Readers that fields of several paths share.
 bool readStop(const Json &value, Request &request);
@@ -48,7 +59,7 @@ std::optional<ApiError> readFields(const Json &body, const BodyFields<T> &own, F
     }
     auto common = generationFields().find(name);
     if (common == generationFields().end())
-      return unservedError(name, false);
+      return unknownField(name, namesOf(own));
     if (!common->second.read(value, each))
       return fieldError(name, common->second.must);
   }

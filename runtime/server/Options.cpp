@@ -3,10 +3,10 @@
 #include "runtime/server/Options.h"
 
 #include "runtime/tools/DialogueArguments.h"
+#include "runtime/tools/NearestName.h"
 #include "runtime/tools/SessionArguments.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace ingot::runtime {
 namespace {
@@ -111,21 +111,6 @@ std::string configPath(const std::vector<std::string> &arguments) {
   return {};
 }
 
-/// Letters to insert, drop or change that make one word of another.
-size_t distance(std::string_view one, std::string_view other) {
-  std::vector<size_t> row(other.size() + 1);
-  std::iota(row.begin(), row.end(), size_t(0));
-  for (size_t i = 0; i < one.size(); ++i) {
-    size_t corner = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < other.size(); ++j) {
-      size_t changed = corner + (one[i] != other[j]);
-      corner = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 /// What is wrong with an entry of a file, whatever others say; empty: nothing.
 std::string problemOf(const ConfigEntry &entry) {
   if (entry.name == "config")
@@ -134,13 +119,8 @@ std::string problemOf(const ConfigEntry &entry) {
   CommandLine app("", "");
   addServerOptions(app, options);
   std::vector<std::string> names = app.names();
-  if (std::find(names.begin(), names.end(), entry.name) == names.end()) {
-    auto nearer = [&](const std::string &one, const std::string &other) {
-      return distance(entry.name, one) < distance(entry.name, other);
-    };
-    return "there is no option '" + entry.name + "'; the nearest name is '" +
-           *std::min_element(names.begin(), names.end(), nearer) + "'";
-  }
+  if (std::find(names.begin(), names.end(), entry.name) == names.end())
+    return "there is no option '" + entry.name + "'" + didYouMean(entry.name, names);
   std::vector<std::string> words = {"", "--engine=engine"};
   if (entry.name == "engine")
     words.pop_back();

@@ -148,10 +148,10 @@ const UnservedField *unservedField(std::string_view name, Form form) {
   return found == std::end(table) ? nullptr : found;
 }
 
-ApiError unservedError(const std::string &name, bool known) {
+ApiError unservedError(const std::string &name, bool known, const std::string &meant) {
   return {400, "INGOT-E7202",
           name + (known ? " is not served by this version" : " is no field of this request") +
-              "; leave it out",
+              meant + "; leave it out",
           name};
 }
 

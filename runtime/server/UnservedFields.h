@@ -32,8 +32,9 @@ std::span<const UnservedField> unservedFields();
 /// Null where that form knows no such field, or serves it.
 const UnservedField *unservedField(std::string_view name, Form form);
 
-/// INGOT-E7202: a field that is not served, or that nobody knows.
-ApiError unservedError(const std::string &name, bool known);
+/// INGOT-E7202: a field that is not served, or that nobody knows; `meant`: what is said of the one
+/// that was.
+ApiError unservedError(const std::string &name, bool known, const std::string &meant = {});
 
 /// Whether a value asks for nothing wherever nothing is the default: null, false, "", [] or {}.
 bool isNeutral(const Json &value);

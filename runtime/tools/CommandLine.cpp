@@ -3,11 +3,13 @@
 #include "runtime/tools/CommandLine.h"
 
 #include "runtime/tools/HelpScreen.h"
+#include "runtime/tools/NearestName.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 namespace ingot::runtime {
@@ -347,6 +349,20 @@ std::string CommandLine::help(bool whole) const {
   return whole ? screen.whole() : screen.brief();
 }
 
+/// What is wrong with the first word that looks like an option and is none; empty: all are.
+std::string CommandLine::unknownOption(int argc, const char *const *argv) const {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = std::string_view(argv[i]).substr(0, std::strcspn(argv[i], "="));
+    if (!word.starts_with("--") || app->get_option_no_throw(std::string(word)))
+      continue;
+    std::vector<std::string> known = names();
+    for (std::string &name : known)
+      name.insert(0, "--");
+    return "there is no option " + std::string(word) + didYouMean(word, known);
+  }
+  return "";
+}
+
 CommandLine::Outcome CommandLine::parse(int argc, const char *const *argv) {
   std::vector<std::string> words = separateEmpty(argc, argv);
   if (std::string problem = emptyElement(words); !problem.empty())
@@ -355,6 +371,9 @@ CommandLine::Outcome CommandLine::parse(int argc, const char *const *argv) {
     std::reverse(words.begin(), words.end()); // as CLI11 takes them
     app->parse(std::move(words));
     return {};
+  } catch (const CLI::ExtrasError &error) {
+    const std::string unknown = unknownOption(argc, argv);
+    return {false, unknown.empty() ? error.what() : unknown};
   } catch (const CLI::RequiresError &error) {
     return {false, error.what(), true};
   } catch (const CLI::ExcludesError &error) {

@@ -93,6 +93,7 @@ public:
 private:
   std::vector<std::string> separateEmpty(int argc, const char *const *argv) const;
   std::string emptyElement(const std::vector<std::string> &words) const;
+  std::string unknownOption(int argc, const char *const *argv) const;
 
   std::unique_ptr<CLI::App> app;
   std::string details;

@@ -2,6 +2,7 @@
 // ingot-run: runs an engine, or one of the commands that read one.
 #include "runtime/api/Version.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/NearestName.h"
 #include "runtime/tools/Program.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 using namespace ingot::runtime;
 
@@ -37,10 +39,15 @@ static int run(int argc, char **argv) {
     return 0;
   }
   if (argc > 1 && isWord(argv[1]) && (argc == 2 || argv[2][0] != '-') &&
-      !std::filesystem::exists(argv[1]))
-    return reportError(Status::error(
-        "INGOT-E2100", std::string("there is no command and no engine '") + argv[1] + "'",
-        "`ingot-run --list-commands` lists the commands"));
+      !std::filesystem::exists(argv[1])) {
+    std::vector<std::string> names;
+    for (const Command *command = allCommands(); command->name; ++command)
+      names.emplace_back(command->name);
+    return reportError(Status::error("INGOT-E2100",
+                                     std::string("there is no command and no engine '") + argv[1] +
+                                         "'" + didYouMean(argv[1], names),
+                                     "`ingot-run --list-commands` lists the commands"));
+  }
   return runGenerate(argc, argv);
 }
 

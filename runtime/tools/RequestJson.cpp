@@ -2,6 +2,8 @@
 // One reader per key of a request; unknown keys are errors, not ignored.
 #include "runtime/tools/RequestJson.h"
 
+#include "runtime/tools/NearestName.h"
+
 #include <functional>
 #include <map>
 
@@ -145,8 +147,12 @@ Status readRequest(const std::string &line, Request &request, json &id) {
       continue;
     }
     auto reader = readers.find(key);
-    if (reader == readers.end())
-      return refuse("unknown key '" + key + "'");
+    if (reader == readers.end()) {
+      std::vector<std::string> known;
+      for (const auto &[name, read] : readers)
+        known.push_back(name);
+      return refuse("unknown key '" + key + "'" + didYouMean(key, known));
+    }
     if (!reader->second(value))
       return refuse("key '" + key + "' has a value of the wrong type or size");
   }

@@ -124,6 +124,22 @@ class Embedding(unittest.TestCase):
         self.assertIn("libingot-cuda-sim.so", libraries)
         self.assertEqual(libraries - made, set())
 
+    def test_the_runtime_is_built_without_llvm(self):
+        """What its script installs where nothing is installed."""
+        tools, asked = self.fresh({}), self.folder / "asked"
+        for name, line in (("dpkg-query", "exit 1"), ("apt-get", f'echo "$@" >>{asked}')):
+            (tools / name).write_text(f"#!/bin/sh\n{line}\n", encoding="ascii")
+            (tools / name).chmod(0o755)
+        (tools / "sudo").write_text('#!/bin/sh\nexec "$@"\n', encoding="ascii")
+        (tools / "sudo").chmod(0o755)
+        subprocess.run([harness.ROOT / "scripts/setup", "--runtime"], check=True,
+                       env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
+                       stdout=subprocess.DEVNULL, timeout=harness.LIMIT)
+        packages = asked.read_text(encoding="ascii")
+        self.assertIn(" ninja-build ", packages)
+        self.assertNotRegex(packages, "llvm|mlir|clang|python")
+        self.assertIn("scripts/setup --runtime", text_of("scripts/build"))
+
     def test_static(self):
         """The archive too asks for C++20 by itself."""
         project, = blocks(PAGE, "cmake")

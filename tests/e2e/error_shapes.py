@@ -50,6 +50,19 @@ class OneShape(harness.BuildTest):
                 self.assertIn(f"INGOT-{code}: ", told)
                 self.assertEqual(ended, status, told)
 
+    def test_what_was_meant(self):
+        absent, model = self.folder / "absent", harness.FABLES
+        for meant, program, *arguments in (
+                ("build", "ingot", "buld"), ("selftest", "ingot", "selftst"),
+                ("--recipe", "ingot", "build", model, "-o", absent, "--recpie", "int4"),
+                ("inspect", "ingot-run", "inspct"),
+                ("--temp", "ingot-run", absent, "-p", "x", "--tempp=1"),
+                ("--port", "ingot-server", absent, "--prot", 8000)):
+            with self.subTest(meant=meant):
+                told, status = self.refused(program, *arguments)
+                self.assertRegex(told, rf""" \(did you mean ['"]{meant}['"]\?\); """)
+                self.assertEqual(status, 2)
+
     def test_every_command(self):
         absent = self.folder / "absent"
         for program, *listing in (("ingot", "--help"), ("ingot-run", "--list-commands")):

@@ -91,8 +91,8 @@ TEST(ConfigTest, AWrongLineIsNamed) {
   };
   using testing::HasSubstr;
   EXPECT_THAT(messageOf("# of a test\nport: 1\n\nmax-conections: 2\n"),
-              HasSubstr("line 4: there is no option 'max-conections'; the nearest name is "
-                        "'max-connections'"));
+              HasSubstr("line 4: there is no option 'max-conections' (did you mean "
+                        "'max-connections'?)"));
   EXPECT_THAT(messageOf("served_model_name: a\n"), HasSubstr("'served-model-name'"));
   EXPECT_THAT(messageOf("host: a\nport: 70000\n"), HasSubstr("line 2: --port"));
   EXPECT_THAT(messageOf("port: [1, 2]\n"), HasSubstr("line 1: "));

@@ -174,6 +174,12 @@ TEST(RequestTest, WhatIsNotServedIsNamed) {
   EXPECT_EQ(refused(R"({"prompt": "a", "suffix": "b"})").field, "suffix");
   EXPECT_EQ(refused(R"({"prompt": "a", "suffix": "b"})").code, "INGOT-E7202");
   EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": 1})").field, "unheard_of");
+  EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": 1})").message,
+            "unheard_of is no field of this request; leave it out");
+  EXPECT_EQ(refused(R"({"prompt": "a", "max_token": 1})").message,
+            "max_token is no field of this request (did you mean 'max_tokens'?); leave it out");
+  EXPECT_EQ(refused(R"({"prompt": "a", "top-k": 1})").message,
+            "top-k is no field of this request (did you mean 'top_k'?); leave it out");
   EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": false})").code, "INGOT-E7202");
   accepted(R"({"prompt": "a", "suffix": "", "json_schema": {}, "lora": [], "regex": false,
                "length_penalty": 1.0, "metadata": {"any": ["thing"]}})");
