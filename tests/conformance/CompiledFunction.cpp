@@ -11,7 +11,6 @@
 #include "mlir/Parser/Parser.h"
 #include "tests/conformance/SourceDigest.h"
 #include "tests/conformance/StageSeconds.h"
-#include "tests/conformance/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include <gtest/gtest.h>
 #include <set>
