@@ -31,11 +31,11 @@ constexpr int64_t kSumSegment = 512;
 
 class ReferenceProvider final : public engine::KernelProvider {
 public:
-  std::optional<std::string> declines(llvm::StringRef pass, Operation *) const override {
+  std::optional<std::string> declines(engine::Fusion fusion, Operation *) const override {
     // Encoded weights stay encoded: they are decoded element by element. Inputs of 8 bits and FP8
     // attention are no fusions: they change numbers.
-    if (pass == "ingot-fuse-dequantize" || pass == "ingot-quantize-activations" ||
-        pass == "ingot-fp8-context-attention")
+    using enum engine::Fusion;
+    if (fusion == Dequantize || fusion == QuantizeActivation || fusion == Fp8Attention)
       return std::nullopt;
     return "the reference target executes every operation by itself";
   }

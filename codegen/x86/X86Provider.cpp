@@ -48,7 +48,7 @@ public:
   X86Provider(engine::TargetAttr target, const X86Features &features)
       : target(target), features(features) {}
 
-  std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
+  std::optional<std::string> declines(engine::Fusion fusion, Operation *site) const override;
   int64_t pairOffset() const override { return x86::panelRows; }
   bool scalesInputGroups() const override { return true; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
@@ -78,11 +78,11 @@ private:
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-std::optional<std::string> X86Provider::declines(llvm::StringRef pass, Operation *site) const {
+std::optional<std::string> X86Provider::declines(engine::Fusion fusion, Operation *site) const {
   // A fused product must stay within what the template takes.
-  if (pass == "ingot-fuse-epilogue" && site->getNumOperands() > 5)
+  if (fusion == engine::Fusion::Epilogue && site->getNumOperands() > 5)
     return "an epilogue has at most 4 operands";
-  if (pass == "ingot-fp8-context-attention")
+  if (fusion == engine::Fusion::Fp8Attention)
     return "the target has no FP8 products";
   return std::nullopt;
 }
@@ -323,7 +323,7 @@ static Declined addKernels(llm::CombineOp op, llvm::ArrayRef<RangeAttr>, Kernels
 
 LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                       Kernels &kernels) const {
-  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
+  if (!isa<llm::EncodedWeightOpInterface>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
     return fail(op, "it reads weights in row-major order only");
   Declined reason =
       llvm::TypeSwitch<Operation *, Declined>(op)

@@ -39,7 +39,8 @@ func::FuncOp makeFunction(OpBuilder &builder, Location location, StringRef name,
     types.push_back(argument.type);
   auto function = func::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}));
   for (auto [i, argument] : llvm::enumerate(arguments))
-    function.setArgAttr(i, "llm.input", builder.getStringAttr(argument.name));
+    function.setArgAttr(i, llm::LlmDialect::InputAttrHelper::getNameStr(),
+                        builder.getStringAttr(argument.name));
   builder.setInsertionPointToStart(function.addEntryBlock());
   return function;
 }
@@ -50,7 +51,8 @@ void finishFunction(OpBuilder &builder, func::FuncOp function, ValueRange values
   func::ReturnOp::create(builder, function.getLoc(), values);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), values.getTypes()));
   for (auto [i, name] : llvm::enumerate(names))
-    function.setResultAttr(i, "llm.output", builder.getStringAttr(name));
+    function.setResultAttr(i, llm::LlmDialect::OutputAttrHelper::getNameStr(),
+                           builder.getStringAttr(name));
 }
 
 /// A tensor of [rows, columns], or of [rows] for `columns` = 0.
@@ -366,7 +368,8 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   auto type = activation(rowsOf(input), columns);
   auto product = llm::MatmulOp::create(builder, location, type, input, llm::EncodedWeight{weight});
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
-    product->setAttr("llm.static_scale", builder.getF32FloatAttr(scale->second));
+    engine::setAttribute<llm::LlmDialect::StaticScaleAttrHelper>(
+        product, builder.getF32FloatAttr(scale->second));
   return bias ? add(product, bias) : product;
 }
 
@@ -569,8 +572,8 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::str
                                         tableOf(cache), cache, Value());
   auto names = options.kvScales ? kvScaleNames(checkpoint, prefix) : std::nullopt;
   if (names)
-    append->setAttr(
-        "llm.static_scales",
+    engine::setAttribute<llm::LlmDialect::StaticScalesAttrHelper>(
+        append,
         builder.getDenseF32ArrayAttr({staticScale(names->keys), staticScale(names->values)}));
 }
 

@@ -149,6 +149,17 @@ def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
   }];
 }
 
+def Engine_Determinism : I64EnumAttr<
+    "Determinism", "Whether a token's bits may depend on its batch", [
+    I64EnumAttrCase<"Strict", 0, "strict">, I64EnumAttrCase<"Fast", 1, "fast">]> {
+  let cppNamespace = "::ingot::engine";
+  let genSpecializedAttr = 0;
+}
+
+def Engine_DeterminismAttr : EnumAttr<Engine_Dialect, Engine_Determinism, "determinism"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Engine_TuningAttr : Engine_Attr<"Tuning", "tuning"> {
   let summary = "A line of the tuning lockfile: the kernel of a product at some numbers of rows";
   let description = [{

@@ -25,6 +25,11 @@ void EngineDialect::initialize() {
   addOps();
 }
 
+LogicalResult EngineDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return verifyDeclared(op, attribute, getTargetAttrHelper(), getTuningAttrHelper(),
+                        getDeterminismAttrHelper(), getTuningCandidatesAttrHelper());
+}
+
 LogicalResult SumsAttr::verify(function_ref<InFlightDiagnostic()> emitError, SumUnit unit,
                                int64_t width, int64_t group, int64_t segment, int64_t parts,
                                bool fields) {

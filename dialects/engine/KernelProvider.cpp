@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace ingot::engine;
 
 std::unique_ptr<KernelProvider> EngineDialect::providerFor(ModuleOp module) {
-  auto target = module->getAttrOfType<TargetAttr>("engine.target");
+  auto target = attributeOf<TargetAttrHelper>(module);
   auto *dialect = module.getContext()->getLoadedDialect<EngineDialect>();
   if (!target || !dialect || !dialect->providerFactory) {
     module.emitError() << "module needs an attribute engine.target of a known target";

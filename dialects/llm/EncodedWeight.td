@@ -10,6 +10,15 @@ def Llm_WeightExpression : NativeOpTrait<"WeightExpression"> {
   let cppNamespace = "::ingot::llm";
 }
 
+/// Where its result is a matrix and ends the expression of one, recipes give that a format.
+def Llm_QuantizableRoot : NativeOpTrait<"QuantizableRoot"> { let cppNamespace = "::ingot::llm"; }
+
+/// Its operands are matrices of their own, with formats of their own, where it ends an expression.
+def Llm_StacksMatrices : NativeOpTrait<"StacksMatrices"> { let cppNamespace = "::ingot::llm"; }
+
+/// Its result has the elements of its operand, each once, in another order or shape.
+def Llm_ReordersElements : NativeOpTrait<"ReordersElements"> { let cppNamespace = "::ingot::llm"; }
+
 def Llm_EncodedWeightOpInterface : OpInterface<"EncodedWeightOpInterface"> {
   let cppNamespace = "::ingot::llm";
   let description = [{

@@ -5,7 +5,7 @@
 
 include "dialects/llm/LlmTypes.td"
 
-def Llm_RopeOp : Llm_Op<"rope", [Pure]> {
+def Llm_RopeOp : Llm_Op<"rope", [Pure, Llm_StoresResult, Llm_RowIndependent]> {
   let summary = "Rotary position embedding on heads of `head_dim` columns";
   let description = [{
     For each of n frequencies, n <= head_dim/2, the pair (i, i + n) of a head's columns: angle =
@@ -22,7 +22,8 @@ def Llm_RopeOp : Llm_Op<"rope", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>,
+                                          Llm_RowIndependent]> {
   let summary = "Writes this step's keys and values into the paged cache, in the cache's type";
   let description = [{
     Token t of sequence row s = token_sequences[t] at position p goes to block block_table[s, p /
@@ -43,7 +44,8 @@ def Llm_KvAppendOp : Llm_Op<"kv_append", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>,
+                                              Llm_RowIndependent]> {
   let summary = "Rotary embedding of q and k from one q|k|v row, and KV append, in one pass";
   let description = [{
     Columns of `qkv`: q heads, then k heads, then v heads. q is rotated into `result` as by
@@ -64,7 +66,8 @@ def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>
   let hasVerifier = 1;
 }
 
-def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>]> {
+def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresResult,
+                                           Llm_RowIndependent]> {
   let summary = "Causal attention of each token over the cached positions up to its own";
   let description = [{
     Query head h uses KV head h / (query heads / KV heads). Keys and values are read from the cache

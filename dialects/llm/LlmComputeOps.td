@@ -5,7 +5,8 @@
 
 include "dialects/llm/LlmTypes.td"
 
-def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface]> {
+def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface, Llm_StoresResult,
+                                   Llm_RowIndependent]> {
   let summary = "Rows of the embedding table: result[t] = table[tokens[t]]";
   let description = [{
     A negative token, which llm.sample gives where none may be drawn, takes row 0: a step that was
@@ -29,7 +30,8 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface]> {
   let hasVerifier = 1;
 }
 
-def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments,
+                                 Llm_StoresResult, Llm_RowIndependent]> {
   let summary = "RMSNorm or LayerNorm of each row or head, optionally of a sum, or quantized";
   let description = [{
     s = round(input + residual) to the type of `sum` (s = input without residual);
@@ -74,7 +76,8 @@ def Llm_YieldOp : Llm_Op<"yield", [Pure, Terminator, ReturnLike,
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
-def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure, IsolatedFromAbove]> {
+def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure, IsolatedFromAbove, Llm_StoresResult,
+                                           Llm_RowIndependent]> {
   let summary = "A scalar f32 function of the operands, element by element";
   let description = [{
     Operands of shape [T, N] are read by row and column, [N] by column, [T] or [T, 1] by row, and
@@ -90,7 +93,7 @@ def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure, IsolatedFromAbove]> {
   let hasRegionVerifier = 1;
 }
 
-def Llm_RoundOp : Llm_Op<"round", [Pure]> {
+def Llm_RoundOp : Llm_Op<"round", [Pure, Llm_RowIndependent]> {
   let summary = "A rounding point: activations stored in a narrower float type (nearest even)";
   let arguments = (ins Llm_Activation:$input);
   let results = (outs Llm_Activation:$result);
@@ -98,7 +101,7 @@ def Llm_RoundOp : Llm_Op<"round", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
+def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure, Llm_RowIndependent]> {
   let summary = "A rounding point: rows scaled to 8 bits, by their absolute maximum or all alike";
   let description = [{
     i8: scale = amax / 127, value = rne(x / scale); f8E4M3FN: scale = amax / 448, value = e4m3(x /
@@ -115,7 +118,7 @@ def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure, Llm_MovesElements]> {
+def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure, Llm_MovesElements, Llm_RowIndependent]> {
   let summary = "Columns [first, first + width) of each row";
   let arguments = (ins Llm_Activation:$input, I64Attr:$first);
   let results = (outs Llm_Activation:$result);
@@ -133,7 +136,7 @@ def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure, Llm_MovesElements]> {
   let hasVerifier = 1;
 }
 
-def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure, Llm_MovesElements]> {
+def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure, Llm_MovesElements, Llm_RowIndependent]> {
   let summary = "result[t,k] = input[t, columns[k]]: what a weight with reordered columns reads";
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$columns);
   let results = (outs Llm_Activation:$result);

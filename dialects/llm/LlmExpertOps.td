@@ -6,7 +6,7 @@
 
 include "dialects/llm/LlmTypes.td"
 
-def Llm_RouteOp : Llm_Op<"route", [Pure]> {
+def Llm_RouteOp : Llm_Op<"route", [Pure, Llm_RowIndependent]> {
   let summary = "The experts of each token, and how much each of them counts";
   let description = [{
     Row t of `logits` has a number for each expert. The score of an expert is its part of the
@@ -64,7 +64,7 @@ def Llm_GroupRowsOp : Llm_Op<"group_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_CombineOp : Llm_Op<"combine", [Pure]> {
+def Llm_CombineOp : Llm_Op<"combine", [Pure, Llm_StoresResult, Llm_RowIndependent]> {
   let summary = "The sum of each token's rows, weighted or not";
   let description = [{
     With k rows of the input for one of the result: result[t] = sum over s < k of weights[t * k + s]

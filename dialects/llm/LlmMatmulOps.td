@@ -7,7 +7,8 @@ include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
 def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSegments,
-                                   Llm_EncodedWeightOpInterface]> {
+                                   Llm_EncodedWeightOpInterface, Llm_StoresResult,
+                                   Llm_RowIndependent]> {
   let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
   let description = [{
     `sums` (`#engine.sums`) is the order of the additions: chosen by --ingot-choose-sums from what

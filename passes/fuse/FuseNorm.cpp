@@ -48,7 +48,7 @@ struct FuseNorm : ingot::impl::FuseNormPassBase<FuseNorm> {
     auto first = add.getInputs()[0], second = add.getInputs()[1];
     if (first.getType() != second.getType())
       return report.declined(site, "the terms have different types");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::NormOfSum, site))
       return;
     OpBuilder builder(site);
     if (!boundary)

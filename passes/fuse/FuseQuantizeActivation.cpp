@@ -34,7 +34,7 @@ struct FuseQuantizeActivation
       return report.declined(site, "each head is normed by itself");
     if (!norm.getResult().hasOneUse())
       return report.declined(site, "the norm is also used unquantized");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::NormToBytes, site))
       return;
     Type store = cast<RankedTensorType>(norm.getResult().getType()).getElementType();
     OpBuilder builder(norm);

@@ -23,8 +23,8 @@ struct ChooseSums : ingot::impl::ChooseSumsPassBase<ChooseSums> {
     if (!report)
       return signalPassFailure();
     SmallVector<RangeAttr> declared = declaredRanges(module);
-    auto determinism = module->getAttrOfType<StringAttr>("engine.determinism");
-    bool isFast = determinism && determinism.getValue() == "fast";
+    auto determinism = attributeOf<EngineDialect::DeterminismAttrHelper>(module);
+    bool isFast = determinism && determinism.getValue() == Determinism::Fast;
     report.forEach<llm::MatmulOp>([&](llm::MatmulOp op) {
       if (op.getSums())
         return;

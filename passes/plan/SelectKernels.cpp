@@ -45,7 +45,7 @@ public:
     declared = declaredRanges(module);
     tuning.emplace(module, *provider, declared);
 
-    auto target = module->getAttrOfType<TargetAttr>("engine.target");
+    auto target = attributeOf<EngineDialect::TargetAttrHelper>(module);
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto unit =
         UnitOp::create(builder, module.getLoc(), "unit", target, 0, 1, StringAttr(), StringAttr());
@@ -131,7 +131,8 @@ private:
 
   /// The buffer of a function argument.
   FailureOr<FlatSymbolRefAttr> argumentBuffer(func::FuncOp function, unsigned index) {
-    auto name = function.getArgAttrOfType<StringAttr>(index, "llm.input");
+    auto name = function.getArgAttrOfType<StringAttr>(
+        index, llm::LlmDialect::InputAttrHelper::getNameStr());
     Type type = function.getArgument(index).getType();
     if (!name)
       return function.emitOpError() << "argument " << index << " has no llm.input name";
@@ -208,7 +209,8 @@ private:
     }
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
-      auto name = function.getResultAttrOfType<StringAttr>(i, "llm.output");
+      auto name = function.getResultAttrOfType<StringAttr>(
+          i, llm::LlmDialect::OutputAttrHelper::getNameStr());
       if (!name || valueBuffers.count(value))
         return function.emitOpError() << "result " << i << " must have its own llm.output name";
       valueBuffers[value] =

@@ -56,7 +56,7 @@ module attributes {engine.target = #hopper} {
 // -----
 
 #hopper = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90>
-module attributes {engine.target = #hopper, engine.determinism = "fast"} {
+module attributes {engine.target = #hopper, engine.determinism = #engine.determinism<fast>} {
   engine.dim @T "step" 1 to 512
   // CHECK-LABEL: func.func @shared
   // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = -1>
