@@ -11,6 +11,7 @@
 
 namespace ingot::llm {
 class AttentionOp;
+class CombineOp;
 class QuantizeActivationOp;
 class NormOp;
 class RouteOp;
@@ -65,6 +66,10 @@ inline std::string groupTiles(mlir::Value result, int64_t experts, int64_t tileR
   return "(" + rows + " + (" + rows + " min " + std::to_string(experts) + ") * " +
          std::to_string(tileRows - 1) + ") floordiv " + std::to_string(tileRows);
 }
+
+/// The order in which native and CUDA kernels add the rows of llm.combine: one by one, each product
+/// rounded.
+engine::SumsAttr rowSums(llm::CombineOp op);
 
 /// Collects the parts of a KernelVariant.
 class VariantBuilder {

@@ -28,8 +28,16 @@ public:
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   llvm::SmallVector<engine::SumsAttr> sumsFor(Operation *op,
                                               llvm::ArrayRef<RangeAttr>) const override {
-    auto matmul = dyn_cast<llm::MatmulOp>(op);
-    return matmul ? cudaMatmulSums(matmul, architecture) : llvm::SmallVector<engine::SumsAttr>();
+    using Orders = llvm::SmallVector<engine::SumsAttr>;
+    return llvm::TypeSwitch<Operation *, Orders>(op)
+        .Case([&](llm::MatmulOp matmul) { return cudaMatmulSums(matmul, architecture); })
+        .Case([&](llm::AttentionOp attention) {
+          return Orders{attentionSums(attention, architecture)};
+        })
+        .Default([](Operation *other) {
+          engine::SumsAttr sums = rowOperationSums(other);
+          return sums ? Orders{sums} : Orders();
+        });
   }
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;

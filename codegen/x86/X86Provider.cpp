@@ -53,12 +53,7 @@ public:
   bool scalesInputGroups() const override { return true; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   llvm::SmallVector<engine::SumsAttr> sumsFor(Operation *op,
-                                              llvm::ArrayRef<RangeAttr>) const override {
-    auto matmul = dyn_cast<llm::MatmulOp>(op);
-    if (!matmul || matmulDeclined(matmul))
-      return {};
-    return {matmulSums(matmul, features)};
-  }
+                                              llvm::ArrayRef<RangeAttr>) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
   void candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
@@ -139,11 +134,19 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
   return std::nullopt;
 }
 
+using engine::SumsAttr;
+using engine::SumUnit;
+
+static SumsAttr sumsOf(llm::NormOp op) {
+  return SumsAttr::get(op.getContext(), SumUnit::Products, 1, 0, x86::normSegmentColumns);
+}
+
 static Declined addKernels(llm::NormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   VariantBuilder variant("Norm", op.getContext());
   variant.norm(op);
   variant.integer("scales", op.getScales() ? llm::columnsOf(op.getScales()) : 1);
   kernels.push_back(variant.take(x86::normScratchBytes(op.normedColumns())));
+  kernels.back().sums = sumsOf(op);
   return std::nullopt;
 }
 
@@ -247,6 +250,14 @@ static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const X86Featur
   return has.amx ? x86::TileAttention : has.bf16 ? x86::PairAttention : x86::FloatAttention;
 }
 
+static SumsAttr attentionSums(llm::AttentionOp op, x86::AttentionMethod method) {
+  if (method == x86::FloatAttention)
+    return SumsAttr::get(op.getContext(), SumUnit::Columns, 1, 0, x86::attentionSegment);
+  bool tiles = method == x86::TileAttention;
+  return SumsAttr::get(op.getContext(), tiles ? SumUnit::Halves : SumUnit::Pairs,
+                       tiles ? x86::amxRowBytes / 2 : 2, 0, x86::attentionSegment, /*parts=*/2);
+}
+
 static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
                                      x86::AttentionMethod method) {
   llm::KvType cache = op.getCache().getType();
@@ -260,7 +271,9 @@ static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
   variant.tiles(cache.getHeads());
   variant.rowsOf(op.getResult(), tokens);
   x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), method};
-  return variant.take(scratch.bytes());
+  KernelVariant kernel = variant.take(scratch.bytes());
+  kernel.sums = attentionSums(op, method);
+  return kernel;
 }
 
 static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
@@ -319,6 +332,20 @@ static Declined addKernels(llm::GroupRowsOp op, llvm::ArrayRef<RangeAttr>, Kerne
 static Declined addKernels(llm::CombineOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   kernels.push_back(combineKernel(op));
   return std::nullopt;
+}
+
+llvm::SmallVector<SumsAttr> X86Provider::sumsFor(Operation *op, llvm::ArrayRef<RangeAttr>) const {
+  using Orders = llvm::SmallVector<SumsAttr>;
+  return llvm::TypeSwitch<Operation *, Orders>(op)
+      .Case([&](llm::MatmulOp matmul) {
+        return matmulDeclined(matmul) ? Orders() : Orders{matmulSums(matmul, features)};
+      })
+      .Case([&](llm::AttentionOp attention) {
+        return Orders{attentionSums(attention, attentionMethod(attention, features))};
+      })
+      .Case([](llm::NormOp norm) { return Orders{sumsOf(norm)}; })
+      .Case([](llm::CombineOp combine) { return Orders{rowSums(combine)}; })
+      .Default(Orders());
 }
 
 LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,

@@ -337,11 +337,11 @@ Value StepBuilder::embed(Value table) {
 
 Value StepBuilder::norm(Value input, bool centered, Value weight, Value bias, double epsilon,
                         int64_t headDim) {
-  return llm::NormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
-                             weight, bias, Value(),
-                             builder.getF32FloatAttr(static_cast<float>(epsilon)),
-                             centered ? builder.getUnitAttr() : UnitAttr(), TypeAttr(),
-                             headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr())
+  return llm::NormOp::create(
+             builder, location, input.getType(), Type(), Type(), input, Value(), weight, bias,
+             Value(), builder.getF32FloatAttr(static_cast<float>(epsilon)),
+             centered ? builder.getUnitAttr() : UnitAttr(), TypeAttr(),
+             headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr(), engine::SumsAttr())
       .getResult();
 }
 
@@ -456,7 +456,7 @@ Value StepBuilder::weighted(Value rows, const Routing &routing) {
 Value StepBuilder::combine(Value rows, const Routing &routing, bool isWeighted) {
   return llm::CombineOp::create(builder, location,
                                 activation(schema::dim::tokens, llm::columnsOf(rows)), rows,
-                                isWeighted ? routing.weights : Value());
+                                isWeighted ? routing.weights : Value(), engine::SumsAttr());
 }
 
 Value StepBuilder::embedPositions(Value table) {
@@ -580,12 +580,12 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::str
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,
                              double softcap, Value sinks) {
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
-  return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
-                                  tokenSequences, tableOf(cache), cache, sinks, f32(scale),
-                                  window ? builder.getI64IntegerAttr(static_cast<int64_t>(window))
-                                         : IntegerAttr(),
-                                  window && isChunk ? builder.getUnitAttr() : UnitAttr(),
-                                  softcap != 0 ? f32(softcap) : FloatAttr());
+  return llm::AttentionOp::create(
+      builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
+      sinks, f32(scale),
+      window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
+      window && isChunk ? builder.getUnitAttr() : UnitAttr(),
+      softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());
 }
 
 Value StepBuilder::boundary(Value input, StringRef segment) {

@@ -42,7 +42,7 @@ struct KernelVariant {
   llvm::SmallVector<TensorMapAttr, 0> tensorMaps;
   /// Bytes of memory that one launch works in besides its buffers; null: none. Over the dims.
   ExprAttr workspace;
-  /// In which order it adds, of operations that have a `sums` attribute.
+  /// In which order it adds, of operations that do (llm::SumsOpInterface).
   SumsAttr sums;
   /// What the target states of the kernel, as texts.
   llvm::SmallVector<mlir::NamedAttribute, 0> facts;
@@ -92,8 +92,8 @@ public:
                                                    unsigned operand) const = 0;
 
   /// The orders of sums for which the target has kernels of `op` that together cover `declared`,
-  /// best first. None where it has no kernels, which kernelsFor explains, or where `op` has no
-  /// `sums` attribute.
+  /// best first. None where it has no kernels, which kernelsFor explains, or where `op` adds
+  /// nothing.
   virtual llvm::SmallVector<SumsAttr> sumsFor(mlir::Operation *op,
                                               llvm::ArrayRef<RangeAttr> declared) const = 0;
 

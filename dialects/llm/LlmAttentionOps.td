@@ -3,6 +3,7 @@
 #ifndef INGOT_DIALECTS_LLM_LLMATTENTIONOPS_TD
 #define INGOT_DIALECTS_LLM_LLMATTENTIONOPS_TD
 
+include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
 def Llm_RopeOp : Llm_Op<"rope", [Pure, Llm_StoresResult, Llm_RowIndependent]> {
@@ -67,14 +68,14 @@ def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresResult,
-                                           Llm_RowIndependent]> {
+                                           Llm_RowIndependent, Llm_SumsOpInterface]> {
   let summary = "Causal attention of each token over the cached positions up to its own";
   let description = [{
     Query head h uses KV head h / (query heads / KV heads). Keys and values are read from the cache
     in its stored type, the current step's too. Softmax in f32 with a running maximum: positions are
-    taken in segments of 256, each segment's maximum m, sum l and weighted values v are formed on
-    their own with positions in order, and merged in order of the segments: (m, l, v) and the next
-    (m', l', v') come to M = max(m, m'), l * exp(m - M) + l' * exp(m' - M), and v likewise. The
+    taken in the segments of `sums`, each segment's maximum m, sum l and weighted values v are
+    formed on their own, and merged in order of the segments: (m, l, v) and the next (m', l', v')
+    come to M = max(m, m'), l * exp(m - M) + l' * exp(m' - M), and v likewise. The
     result is v / l of the last. `scale` multiplies q . k. With `softcap` c a score s is then c *
     tanh(s / c). With `window` w a token attends to the last w positions only, its own among them;
     or with `chunked` to those that divided by w are its own divided by w, rounded down.
@@ -90,12 +91,14 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
                        Llm_KvType:$cache, Optional<Llm_Activation>:$sinks, F32Attr:$scale,
                        OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
-                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8);
+                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8,
+                       OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)? `scale` $scale (`window` $window^)?
-    (`chunked` $chunked^)? (`softcap` $softcap^)? (`fp8` $fp8^)? attr-dict `:` type($query) `,`
+    (`chunked` $chunked^)? (`softcap` $softcap^)? (`fp8` $fp8^)? (`sums` $sums^)?
+    attr-dict `:` type($query) `,`
     type($positions) `,` type($token_sequences) `,` type($block_table) `,` type($cache) `->`
     type($result)
   }];

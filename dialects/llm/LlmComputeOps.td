@@ -3,6 +3,7 @@
 #ifndef INGOT_DIALECTS_LLM_LLMCOMPUTEOPS_TD
 #define INGOT_DIALECTS_LLM_LLMCOMPUTEOPS_TD
 
+include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
 def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface, Llm_StoresResult,
@@ -31,16 +32,16 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface, Llm_Store
 }
 
 def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments,
-                                 Llm_StoresResult, Llm_RowIndependent]> {
+                                 Llm_StoresResult, Llm_RowIndependent, Llm_SumsOpInterface]> {
   let summary = "RMSNorm or LayerNorm of each row or head, optionally of a sum, or quantized";
   let description = [{
     s = round(input + residual) to the type of `sum` (s = input without residual);
     c = s - mean(s) with `centered` (LayerNorm), c = s without (RMSNorm);
     y = c / sqrt(mean(c^2) + eps) * weight + bias (no factor without weight, nothing added without
     bias), rounded to `result`'s type.
-    A mean is a sum over segments of 256 columns, each in order, then over the segments in order,
-    divided by the columns. With `quantized`: y (before rounding to it, after rounding to `store`)
-    is quantized as by llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
+    A mean is a sum over the columns, in the order that `sums` says, divided by their number. With
+    `quantized`: y (before rounding to it, after rounding to `store`) is quantized as by
+    llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
 
     With `head_dim` every run of so many columns is a row of its own; there is no sum and no
     quantized result then. Weight and bias have `head_dim` numbers for all heads alike, or one for
@@ -50,7 +51,7 @@ def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResult
                        Optional<Llm_WeightTensor>:$weight, Optional<Llm_WeightTensor>:$bias,
                        Optional<Llm_WeightTensor>:$static_scale, F32Attr:$eps,
                        UnitAttr:$centered, OptionalAttr<TypeAttr>:$store,
-                       OptionalAttr<I64Attr>:$head_dim);
+                       OptionalAttr<I64Attr>:$head_dim, OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_MatmulInput:$result, Optional<AnyRankedTensor>:$scales,
                       Optional<Llm_Activation>:$sum);
   let extraClassDeclaration = [{
@@ -63,7 +64,7 @@ def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResult
     $input (`plus` `(` $residual^ `:` type($residual) `)`)? (`centered` $centered^)?
     (`weight` `(` $weight^ `:` type($weight) `)`)? (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`static` `(` $static_scale^ `:` type($static_scale) `)`)? `eps` $eps (`store` $store^)?
-    (`head_dim` $head_dim^)? attr-dict
+    (`head_dim` $head_dim^)? (`sums` $sums^)? attr-dict
     `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
   }];
   let hasVerifier = 1;

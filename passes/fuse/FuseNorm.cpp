@@ -56,7 +56,7 @@ struct FuseNorm : ingot::impl::FuseNormPassBase<FuseNorm> {
     auto fused = llm::NormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
                                      sum.getType(), first, second, site.getWeight(), site.getBias(),
                                      Value(), site.getEpsAttr(), site.getCenteredAttr(),
-                                     site.getStoreAttr(), IntegerAttr());
+                                     site.getStoreAttr(), IntegerAttr(), site.getSumsAttr());
     if (boundary) {
       builder.setInsertionPointAfter(fused);
       auto cut = llm::BoundaryOp::create(builder, boundary.getLoc(), fused.getSum().getType(),

@@ -42,7 +42,7 @@ struct FuseQuantizeActivation
         builder, norm.getLoc(), site.getResult().getType(), site.getScales().getType(),
         norm.getSum() ? norm.getSum().getType() : Type(), norm.getInput(), norm.getResidual(),
         norm.getWeight(), norm.getBias(), site.getStaticScale(), norm.getEpsAttr(),
-        norm.getCenteredAttr(), TypeAttr::get(store), IntegerAttr());
+        norm.getCenteredAttr(), TypeAttr::get(store), IntegerAttr(), norm.getSumsAttr());
     if (norm.getSum())
       norm.getSum().replaceAllUsesWith(fused.getSum());
     site.getResult().replaceAllUsesWith(fused.getResult());

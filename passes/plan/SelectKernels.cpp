@@ -301,13 +301,16 @@ private:
     return success();
   }
 
-  /// Fails if a kernel adds in another order than the operation prescribes, or than the others.
+  /// Fails if the operation adds without an order, or a kernel in another one.
   static LogicalResult checkSums(Operation &op, ArrayRef<KernelVariant> variants) {
-    auto sums = op.getAttrOfType<SumsAttr>("sums");
-    if (!sums && !variants.empty()) // then all agree
-      sums = variants.front().sums;
+    auto adds = dyn_cast<llm::SumsOpInterface>(op);
+    if (!adds)
+      return success();
+    SumsAttr sums = adds.getSumsAttr();
+    if (!sums)
+      return op.emitOpError() << "INGOT-E4009: it adds, and has no order of sums";
     for (const KernelVariant &variant : variants)
-      if (sums && variant.fact(kPlainKernel).empty() && !sums.admits(variant.sums))
+      if (variant.fact(kPlainKernel).empty() && !sums.admits(variant.sums))
         return op.emitOpError() << "INGOT-E4008: a kernel '" << variant.source
                                 << "' adds in the order "
                                 << (variant.sums ? variant.sums.text() : "that it does not tell")
