@@ -10,6 +10,10 @@
 using namespace ingot;
 using namespace ingot::codegen;
 
+engine::SumsAttr codegen::rowSums(llm::CombineOp op) {
+  return engine::SumsAttr::get(op.getContext(), engine::SumUnit::Products, 1);
+}
+
 void VariantBuilder::attention(llm::AttentionOp op) {
   llm::KvType cache = op.getCache().getType();
   this->cache(cache);

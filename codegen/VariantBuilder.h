@@ -12,6 +12,7 @@
 namespace ingot::llm {
 class AttentionOp;
 class CausalConvOp;
+class CombineOp;
 class QuantizeActivationOp;
 class NormOp;
 class RouteOp;
@@ -69,6 +70,10 @@ inline std::string groupTiles(mlir::Value result, int64_t experts, int64_t tileR
 
 /// Why kernels decline caches that are not KvType::isUniform().
 inline constexpr const char *kOtherWidths = "its cache has values of another width than keys";
+
+/// The order in which native and CUDA kernels add the rows of llm.combine: one by one, each product
+/// rounded.
+engine::SumsAttr rowSums(llm::CombineOp op);
 
 /// Collects the parts of a KernelVariant.
 class VariantBuilder {

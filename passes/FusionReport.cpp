@@ -12,8 +12,8 @@ using namespace ingot;
 FusionReport::FusionReport(ModuleOp module, StringRef pass)
     : module(module), pass(pass), provider(engine::EngineDialect::providerFor(module)) {}
 
-bool FusionReport::accepts(Operation *site) {
-  std::optional<std::string> reason = provider->declines(pass, site);
+bool FusionReport::accepts(engine::Fusion fusion, Operation *site) {
+  std::optional<std::string> reason = provider->declines(fusion, site);
   if (reason)
     declined(site, *reason);
   return !reason;

@@ -18,8 +18,8 @@ public:
 
   const engine::KernelProvider &target() const { return *provider; }
 
-  /// Whether the target accepts the fusion at `site`; notes its reason when it does not.
-  bool accepts(mlir::Operation *site);
+  /// Whether the target accepts `fusion` at `site`; notes its reason when it does not.
+  bool accepts(engine::Fusion fusion, mlir::Operation *site);
 
   /// Hands every `Op` that the module holds now to `visit`, which may erase it.
   template <class Op> void forEach(llvm::function_ref<void(Op)> visit) {

@@ -14,8 +14,8 @@ using engine::KernelVariant;
 using engine::RangeAttr;
 
 static constexpr int64_t kThreads = 128, kWarps = kThreads / 32;
-static constexpr int64_t kRows = 16; ///< of a product
-static constexpr int64_t kSegment = 256;
+static constexpr int64_t kRows = 16;       ///< of a product
+static constexpr int64_t kSegment = 256;   ///< positions that are summed alone
 static constexpr int64_t kReserved = 1024; ///< shared memory that the driver takes for a block
 /// Up to this many tokens each has blocks of its own, which share its segments; and up to so many
 /// where hardly any sequence has more than one.
@@ -99,6 +99,7 @@ struct Shape {
 static void describe(CudaVariant &variant, llm::AttentionOp op) {
   variant.attention(op);
   variant.integer("fp8", op.getFp8() ? 1 : 0);
+  variant.integer("segment", kSegment);
 }
 
 static KernelVariant scalarKernel(llm::AttentionOp op) {
@@ -209,6 +210,15 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
   return nullptr;
 }
 
+engine::SumsAttr codegen::attentionSums(llm::AttentionOp op, const CudaArchitecture &architecture) {
+  using engine::SumUnit;
+  if (tensorCoresDecline(op, architecture))
+    return engine::SumsAttr::get(op.getContext(), SumUnit::Lanes, 1, 0, kSegment);
+  return op.getFp8() ? engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 32, 0, kSegment)
+                     : engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 16, 0, kSegment,
+                                             /*parts=*/2);
+}
+
 Declined codegen::fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitecture &architecture) {
   if (!architecture.hasFp8Products())
     return "the architecture has no FP8 products of mma.sync";
@@ -217,8 +227,8 @@ Declined codegen::fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitectu
   return std::nullopt;
 }
 
-Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
-                                      llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+static Declined addKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
+                           llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   if (op.getCache().getType().getHeadDim() > 1024)
     return "its heads are too large";
   if (!op.getCache().getType().isUniform())
@@ -265,4 +275,13 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
     }
   }
   return std::nullopt;
+}
+
+Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
+                                      llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+  size_t before = kernels.size();
+  Declined declined = addKernels(op, architecture, declared, kernels);
+  for (KernelVariant &kernel : llvm::MutableArrayRef(kernels).drop_front(before))
+    kernel.sums = attentionSums(op, architecture);
+  return declined;
 }

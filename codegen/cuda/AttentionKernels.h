@@ -14,6 +14,9 @@ namespace ingot::codegen {
 Declined addAttentionKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
                              llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);
 
+/// The order of the sums of all kernels for `op`.
+engine::SumsAttr attentionSums(llm::AttentionOp op, const CudaArchitecture &architecture);
+
 /// Why `op` cannot have products of e4m3; nothing if it can.
 Declined fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitecture &architecture);
 

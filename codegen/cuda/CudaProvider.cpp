@@ -22,14 +22,22 @@ public:
   explicit CudaProvider(engine::TargetAttr target)
       : target(target), architecture(*findCudaArchitecture(target.getArch())) {}
 
-  std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
+  std::optional<std::string> declines(engine::Fusion fusion, Operation *site) const override;
   int64_t pairOffset() const override { return kCudaPairOffset; }
   bool scalesInputGroups() const override { return false; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   llvm::SmallVector<engine::SumsAttr> sumsFor(Operation *op,
                                               llvm::ArrayRef<RangeAttr>) const override {
-    auto matmul = dyn_cast<llm::MatmulOp>(op);
-    return matmul ? cudaMatmulSums(matmul, architecture) : llvm::SmallVector<engine::SumsAttr>();
+    using Orders = llvm::SmallVector<engine::SumsAttr>;
+    return llvm::TypeSwitch<Operation *, Orders>(op)
+        .Case([&](llm::MatmulOp matmul) { return cudaMatmulSums(matmul, architecture); })
+        .Case([&](llm::AttentionOp attention) {
+          return Orders{attentionSums(attention, architecture)};
+        })
+        .Default([](Operation *other) {
+          engine::SumsAttr sums = rowOperationSums(other);
+          return sums ? Orders{sums} : Orders();
+        });
   }
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
@@ -51,14 +59,14 @@ private:
 
 } // namespace
 
-std::optional<std::string> CudaProvider::declines(llvm::StringRef pass, Operation *site) const {
+std::optional<std::string> CudaProvider::declines(engine::Fusion fusion, Operation *site) const {
   // A fused product must stay within what the templates take.
-  if (pass == "ingot-fuse-epilogue" && site->getNumOperands() > kEpilogueOperands + 1)
+  if (fusion == engine::Fusion::Epilogue && site->getNumOperands() > kEpilogueOperands + 1)
     return ("an epilogue has at most " + llvm::Twine(kEpilogueOperands) + " operands").str();
-  if (pass == "ingot-fp8-context-attention")
+  if (fusion == engine::Fusion::Fp8Attention)
     return fp8AttentionDeclined(cast<llm::AttentionOp>(site), architecture);
   auto matmul = dyn_cast<llm::MatmulOp>(site);
-  if (pass == "ingot-quantize-activations" && matmul &&
+  if (fusion == engine::Fusion::QuantizeActivation && matmul &&
       matmul.getEncodedWeight().facts().zeros() > kZeroPoints)
     return "integer products have neither offsets nor code books here";
   return std::nullopt;
@@ -75,7 +83,7 @@ FailureOr<LayoutAttr> CudaProvider::weightLayout(Operation *user, unsigned opera
 
 LogicalResult CudaProvider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                        Kernels &kernels) const {
-  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
+  if (!isa<llm::EncodedWeightOpInterface>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
     return fail(op, "it reads weights in row-major order only");
   Declined reason = llvm::TypeSwitch<Operation *, Declined>(op)
                         .Case([&](llm::MatmulOp matmul) {

@@ -61,10 +61,21 @@ static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
 
 //===- Norm, point-wise, rounding, moving ---------------------------------------------------===//
 
+/// Columns of a norm that a thread holds; a warp's are a segment.
+static constexpr int64_t kNormColumns = 8, kNormSegment = kNormColumns * kWarpSize;
+
+engine::SumsAttr codegen::rowOperationSums(Operation *op) {
+  if (auto combine = dyn_cast<llm::CombineOp>(op))
+    return rowSums(combine);
+  if (!isa<llm::NormOp>(op))
+    return {};
+  return engine::SumsAttr::get(op->getContext(), engine::SumUnit::Lanes, kNormColumns, 0,
+                               kNormSegment);
+}
+
 static Declined addKernels(llm::NormOp op, Kernels &kernels) {
-  // A warp takes segments of 256 columns; a thread holds 8 columns of each.
-  constexpr int64_t kSegmentColumns = 256, kMostWarps = 16, kMostRounds = 10;
-  int64_t segments = llvm::divideCeil(op.normedColumns(), kSegmentColumns);
+  constexpr int64_t kMostWarps = 16, kMostRounds = 10;
+  int64_t segments = llvm::divideCeil(op.normedColumns(), kNormSegment);
   int64_t rounds = llvm::divideCeil(segments, kMostWarps);
   if (rounds > kMostRounds)
     return "its rows are too long";
@@ -72,7 +83,9 @@ static Declined addKernels(llm::NormOp op, Kernels &kernels) {
     return kInputGroups;
   CudaVariant variant("Norm", op, llvm::divideCeil(segments, rounds) * kWarpSize);
   variant.norm(op);
+  variant.integer("lane_columns", kNormColumns);
   kernels.push_back(variant.take());
+  kernels.back().sums = rowOperationSums(op);
   return std::nullopt;
 }
 
@@ -201,6 +214,8 @@ static Declined addKernels(llm::CombineOp op, Kernels &kernels) {
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(vectors, threads));
   kernels.push_back(variant.take());
+  kernels.back().sums = rowOperationSums(op);
+  kernels.back().sums = rowOperationSums(op);
   return std::nullopt;
 }
 

@@ -18,6 +18,9 @@ inline constexpr const char *kInputGroups = "rows of integers have one scale eac
 /// Adds the kernels of an llm.embed, norm, pointwise, round, quantize_activation,
 /// slice_columns, gather_rows, rope, rope_append, kv_append or sample; of others it says so.
 /// Weights of llm.embed may be in row-major order or in a layout of MatmulLayout.h.
+/// The order of the sums of such an operation; null for those that add nothing.
+engine::SumsAttr rowOperationSums(mlir::Operation *op);
+
 Declined addRowKernels(mlir::Operation *op, const CudaArchitecture &architecture,
                        llvm::ArrayRef<engine::RangeAttr> declared, Kernels &kernels);
 

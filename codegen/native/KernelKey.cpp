@@ -8,24 +8,10 @@
 
 #include "mlir/IR/AsmState.h"
 #include "llvm-c/Core.h"
-#include <map>
-#include <mutex>
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::codegen;
-
-llvm::StringRef codegen::digestOf(const KernelTemplate &which) {
-  static std::mutex mutex;
-  static std::map<const char *, std::string> known;
-  std::lock_guard lock(mutex);
-  std::string &digest = known[which.bitcode.begin];
-  if (digest.empty())
-    digest = CacheKey()
-                 .add({which.bitcode.begin, size_t(which.bitcode.end - which.bitcode.begin)})
-                 .text();
-  return digest;
-}
 
 /// The library's own version: it is shared, and may be newer than the headers.
 static std::string llvmVersion() {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "codegen/BuildCache.h"
-#include "codegen/native/KernelLibrary.h"
+#include "codegen/native/KernelTemplate.h"
 
 namespace ingot::engine {
 class KernelOp;

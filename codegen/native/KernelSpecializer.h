@@ -2,7 +2,7 @@
 // One kernel: from the template's bitcode, constants and region to an object file.
 #pragma once
 
-#include "codegen/native/KernelLibrary.h"
+#include "codegen/native/KernelTemplate.h"
 #include "llvm/Support/Error.h"
 
 namespace ingot::engine {

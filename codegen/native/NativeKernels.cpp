@@ -83,13 +83,15 @@ engine::KernelVariant codegen::routeKernel(llm::RouteOp op) {
 
 engine::KernelVariant codegen::combineKernel(llm::CombineOp op) {
   auto result = cast<RankedTensorType>(op.getResult().getType());
-  return rowKernel(
-      "Combine", op.getResult(),
-      {{"columns", llm::columnsOf(op.getResult())},
-       {"top_k", llm::rowsFor(cast<RankedTensorType>(op.getInput().getType()), result)},
-       {"weighted", op.getWeights() ? 1 : 0},
-       {"input_type", codeOf(op.getInput())},
-       {"result_type", codeOf(op.getResult())}});
+  engine::KernelVariant variant =
+      rowKernel("Combine", op.getResult(),
+                {{"columns", llm::columnsOf(op.getResult())},
+                 {"top_k", llm::rowsFor(cast<RankedTensorType>(op.getInput().getType()), result)},
+                 {"weighted", op.getWeights() ? 1 : 0},
+                 {"input_type", codeOf(op.getInput())},
+                 {"result_type", codeOf(op.getResult())}});
+  variant.sums = rowSums(op);
+  return variant;
 }
 
 std::optional<engine::KernelVariant> codegen::groupRowsKernel(llm::GroupRowsOp op) {

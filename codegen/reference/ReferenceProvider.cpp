@@ -25,18 +25,19 @@ namespace {
 constexpr size_t kPointwiseOperands = 6;
 /// Columns of a matmul's tile: enough work to be worth handing to a thread.
 constexpr int64_t kMatmulTileColumns = 64;
-/// Positions whose scores attention keeps in scratch.
-constexpr int64_t kAttentionSegment = 256;
-/// Columns whose products are summed together where nobody prescribes another order.
-constexpr int64_t kSumSegment = 512;
+/// What is summed together where nobody prescribes another order: columns of products and norms,
+/// positions of attention.
+constexpr int64_t kProductSegment = 512, kNormSegment = 256, kAttentionSegment = 256;
+/// Positions that the Attention template takes at once.
+constexpr int64_t kMostPositions = 128;
 
 class ReferenceProvider final : public engine::KernelProvider {
 public:
-  std::optional<std::string> declines(llvm::StringRef pass, Operation *) const override {
+  std::optional<std::string> declines(engine::Fusion fusion, Operation *) const override {
     // Encoded weights stay encoded: they are decoded element by element. Inputs of 8 bits and FP8
     // attention are no fusions: they change numbers.
-    if (pass == "ingot-fuse-dequantize" || pass == "ingot-quantize-activations" ||
-        pass == "ingot-fp8-context-attention")
+    using enum engine::Fusion;
+    if (fusion == Dequantize || fusion == QuantizeActivation || fusion == Fp8Attention)
       return std::nullopt;
     return "the reference target executes every operation by itself";
   }
@@ -86,20 +87,24 @@ static FailureOr<KernelVariant> kernelFor(llm::EmbedOp op) {
   return variant.take();
 }
 
-static FailureOr<KernelVariant> kernelFor(llm::NormOp op) {
-  if (op.getResidual() || op.getSum() || op.getScales())
-    return decline(op) << "it norms neither sums nor into 8 bits";
-  VariantBuilder variant("Norm", op.getContext());
-  variant.normedRows(op);
-  return variant.take();
-}
+//===- Orders of sums -----------------------------------------------------------------------===//
 
-/// The order of the reference's own; it executes any that a product prescribes.
+using engine::SumUnit;
+
+/// The order of the reference's own; it executes any that an operation prescribes.
+static engine::SumsAttr ownSums(llm::NormOp op) {
+  return engine::SumsAttr::get(op.getContext(), SumUnit::Products, 1, 0, kNormSegment);
+}
+static engine::SumsAttr ownSums(llm::AttentionOp op) {
+  return engine::SumsAttr::get(op.getContext(), SumUnit::Products, 1, 0, kAttentionSegment);
+}
+static engine::SumsAttr ownSums(llm::CombineOp op) {
+  return engine::SumsAttr::get(op.getContext(), SumUnit::Products, 1);
+}
 static engine::SumsAttr ownSums(llm::MatmulOp op) {
-  using engine::SumUnit;
   MLIRContext *context = op.getContext();
   if (!typeOf(op.getInput()).getElementType().isInteger(8))
-    return engine::SumsAttr::get(context, SumUnit::Products, 1, 0, kSumSegment);
+    return engine::SumsAttr::get(context, SumUnit::Products, 1, 0, kProductSegment);
   int64_t group = llm::columnsOf(op.getInput()) / llm::columnsOf(op.getInputScales());
   if (op.getEncoding() && op.getEncoding()->getGroup() > 0)
     group = std::min(group, op.getEncoding()->getGroup());
@@ -108,9 +113,32 @@ static engine::SumsAttr ownSums(llm::MatmulOp op) {
 
 llvm::SmallVector<engine::SumsAttr>
 ReferenceProvider::sumsFor(Operation *op, llvm::ArrayRef<engine::RangeAttr>) const {
-  auto matmul = dyn_cast<llm::MatmulOp>(op);
-  return matmul ? llvm::SmallVector<engine::SumsAttr>{ownSums(matmul)}
-                : llvm::SmallVector<engine::SumsAttr>{};
+  using Orders = llvm::SmallVector<engine::SumsAttr>;
+  return llvm::TypeSwitch<Operation *, Orders>(op)
+      .Case<llm::MatmulOp, llm::NormOp, llm::AttentionOp, llm::CombineOp>(
+          [](auto known) { return Orders{ownSums(known)}; })
+      .Default(Orders());
+}
+
+/// `variant` with the constants of SumUnits.h, adding in the order of `op`.
+template <class Op>
+static KernelVariant takeWithSums(VariantBuilder &variant, Op op, int64_t scratchBytes = 0) {
+  engine::SumsAttr sums = op.getSums().value_or(ownSums(op));
+  variant.integer("sum_unit", int64_t(sums.getUnit()));
+  variant.integer("sum_width", sums.getWidth());
+  variant.integer("sum_segment", sums.getSegment());
+  variant.integer("sum_fields", sums.getFields());
+  KernelVariant kernel = variant.take(scratchBytes);
+  kernel.sums = sums;
+  return kernel;
+}
+
+static FailureOr<KernelVariant> kernelFor(llm::NormOp op) {
+  if (op.getResidual() || op.getSum() || op.getScales())
+    return decline(op) << "it norms neither sums nor into 8 bits";
+  VariantBuilder variant("Norm", op.getContext());
+  variant.normedRows(op);
+  return takeWithSums(variant, op);
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
@@ -130,17 +158,10 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.integer("experts", op.getOrder() ? op.experts() : 0);
   variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("input_scales", op.getInputScales() ? llm::columnsOf(op.getInputScales()) : 0);
-  engine::SumsAttr sums = op.getSums().value_or(ownSums(op));
-  variant.integer("sum_unit", int64_t(sums.getUnit()));
-  variant.integer("sum_width", sums.getWidth());
-  variant.integer("sum_group", sums.getGroup());
-  variant.integer("sum_segment", sums.getSegment());
-  variant.integer("sum_fields", sums.getFields());
+  variant.integer("sum_group", op.getSums().value_or(ownSums(op)).getGroup());
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(columns, kMatmulTileColumns));
-  KernelVariant kernel = variant.take();
-  kernel.sums = sums;
-  return kernel;
+  return takeWithSums(variant, op);
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::PointwiseOp op) {
@@ -208,7 +229,12 @@ static FailureOr<KernelVariant> kernelFor(llm::GroupRowsOp op) {
   return std::move(*kernel);
 }
 
-static FailureOr<KernelVariant> kernelFor(llm::CombineOp op) { return combineKernel(op); }
+static FailureOr<KernelVariant> kernelFor(llm::CombineOp op) {
+  VariantBuilder variant = rowWise("SumRows", op.getInput(), op.getResult());
+  variant.integer("top_k", llm::rowsFor(typeOf(op.getInput()), typeOf(op.getResult())));
+  variant.integer("weighted", op.getWeights() ? 1 : 0);
+  return takeWithSums(variant, op);
+}
 
 static FailureOr<KernelVariant> kernelFor(llm::CausalConvOp op) { return causalConvKernel(op); }
 
@@ -236,6 +262,9 @@ static FailureOr<KernelVariant> kernelFor(llm::LatentAppendOp op) {
 static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   llm::KvType cache = op.getCache().getType();
   int64_t heads = llm::columnsOf(op.getQuery()) / cache.getHeadDim();
+  engine::SumsAttr sums = op.getSums().value_or(ownSums(op));
+  if (sums.getWidth() > kMostPositions || sums.getUnit() == SumUnit::Integers)
+    return decline(op) << "it adds no " << sums.text();
   VariantBuilder variant("Attention", op.getContext());
   variant.attention(op);
   variant.integer("value_dim", cache.getValueDim());
@@ -243,7 +272,7 @@ static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   variant.integer("fp8", op.getFp8() ? 1 : 0);
   variant.rowsOf(op.getResult());
   variant.tiles(heads);
-  return variant.take(4 * (kAttentionSegment + 2 * cache.getValueDim()));
+  return takeWithSums(variant, op, 4 * (sums.getSegment() + 2 * cache.getValueDim()));
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::SampleOp op) { return sampleKernel(op); }

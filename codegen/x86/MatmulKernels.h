@@ -2,7 +2,7 @@
 // Kernel variants of llm.matmul.
 #pragma once
 
-#include "codegen/native/KernelLibrary.h"
+#include "codegen/x86/X86Features.h"
 #include "dialects/engine/KernelProvider.h"
 
 namespace ingot::llm {
@@ -17,14 +17,6 @@ engine::LayoutAttr matmulLayout(llm::MatmulOp op, unsigned operand);
 
 /// Why there is no kernel for `op`; nothing if there is one.
 std::optional<std::string> matmulDeclined(llm::MatmulOp op);
-
-/// What kernels of a target are made of: compiled templates, and instructions that they may use.
-struct X86Features {
-  const TemplateSet &templates;
-  bool amx;  ///< the tiles of AMX, or their twin
-  bool bf16; ///< dot products of bf16
-  bool vnni; ///< dot products of bytes
-};
 
 /// The order of the sums of all kernels for `op`, which matmulDeclined accepts.
 engine::SumsAttr matmulSums(llm::MatmulOp op, const X86Features &has);

@@ -2,8 +2,13 @@
 // How the sums of llm.matmul are made, and which method an operation gets.
 #pragma once
 
-#include "codegen/x86/MatmulKernels.h"
+#include "codegen/x86/X86Features.h"
 #include "codegen/x86/kernels/MatmulScratch.h"
+#include "dialects/engine/EngineDialect.h"
+
+namespace ingot::llm {
+class MatmulOp;
+} // namespace ingot::llm
 
 namespace ingot::codegen {
 

@@ -49,17 +49,12 @@ public:
   X86Provider(engine::TargetAttr target, const X86Features &features)
       : target(target), features(features) {}
 
-  std::optional<std::string> declines(llvm::StringRef pass, Operation *site) const override;
+  std::optional<std::string> declines(engine::Fusion fusion, Operation *site) const override;
   int64_t pairOffset() const override { return x86::panelRows; }
   bool scalesInputGroups() const override { return true; }
   FailureOr<LayoutAttr> weightLayout(Operation *user, unsigned operand) const override;
   llvm::SmallVector<engine::SumsAttr> sumsFor(Operation *op,
-                                              llvm::ArrayRef<RangeAttr>) const override {
-    auto matmul = dyn_cast<llm::MatmulOp>(op);
-    if (!matmul || matmulDeclined(matmul))
-      return {};
-    return {matmulSums(matmul, features)};
-  }
+                                              llvm::ArrayRef<RangeAttr>) const override;
   LogicalResult kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                            Kernels &kernels) const override;
   void candidatesFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
@@ -79,11 +74,11 @@ private:
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-std::optional<std::string> X86Provider::declines(llvm::StringRef pass, Operation *site) const {
+std::optional<std::string> X86Provider::declines(engine::Fusion fusion, Operation *site) const {
   // A fused product must stay within what the template takes.
-  if (pass == "ingot-fuse-epilogue" && site->getNumOperands() > 5)
+  if (fusion == engine::Fusion::Epilogue && site->getNumOperands() > 5)
     return "an epilogue has at most 4 operands";
-  if (pass == "ingot-fp8-context-attention")
+  if (fusion == engine::Fusion::Fp8Attention)
     return "the target has no FP8 products";
   return std::nullopt;
 }
@@ -140,11 +135,19 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
   return std::nullopt;
 }
 
+using engine::SumsAttr;
+using engine::SumUnit;
+
+static SumsAttr sumsOf(llm::NormOp op) {
+  return SumsAttr::get(op.getContext(), SumUnit::Products, 1, 0, x86::normSegmentColumns);
+}
+
 static Declined addKernels(llm::NormOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   VariantBuilder variant("Norm", op.getContext());
   variant.norm(op);
   variant.integer("scales", op.getScales() ? llm::columnsOf(op.getScales()) : 1);
   kernels.push_back(variant.take(x86::normScratchBytes(op.normedColumns())));
+  kernels.back().sums = sumsOf(op);
   return std::nullopt;
 }
 
@@ -250,6 +253,14 @@ static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const X86Featur
   return has.amx ? x86::TileAttention : has.bf16 ? x86::PairAttention : x86::FloatAttention;
 }
 
+static SumsAttr attentionSums(llm::AttentionOp op, x86::AttentionMethod method) {
+  if (method == x86::FloatAttention)
+    return SumsAttr::get(op.getContext(), SumUnit::Columns, 1, 0, x86::attentionSegment);
+  bool tiles = method == x86::TileAttention;
+  return SumsAttr::get(op.getContext(), tiles ? SumUnit::Halves : SumUnit::Pairs,
+                       tiles ? x86::amxRowBytes / 2 : 2, 0, x86::attentionSegment, /*parts=*/2);
+}
+
 static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
                                      x86::AttentionMethod method) {
   llm::KvType cache = op.getCache().getType();
@@ -263,7 +274,9 @@ static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
   variant.tiles(cache.getHeads());
   variant.rowsOf(op.getResult(), tokens);
   x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), method};
-  return variant.take(scratch.bytes());
+  KernelVariant kernel = variant.take(scratch.bytes());
+  kernel.sums = attentionSums(op, method);
+  return kernel;
 }
 
 static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
@@ -331,9 +344,23 @@ static Declined addKernels(llm::CausalConvOp op, llvm::ArrayRef<RangeAttr>, Kern
   return std::nullopt;
 }
 
+llvm::SmallVector<SumsAttr> X86Provider::sumsFor(Operation *op, llvm::ArrayRef<RangeAttr>) const {
+  using Orders = llvm::SmallVector<SumsAttr>;
+  return llvm::TypeSwitch<Operation *, Orders>(op)
+      .Case([&](llm::MatmulOp matmul) {
+        return matmulDeclined(matmul) ? Orders() : Orders{matmulSums(matmul, features)};
+      })
+      .Case([&](llm::AttentionOp attention) {
+        return Orders{attentionSums(attention, attentionMethod(attention, features))};
+      })
+      .Case([](llm::NormOp norm) { return Orders{sumsOf(norm)}; })
+      .Case([](llm::CombineOp combine) { return Orders{rowSums(combine)}; })
+      .Default(Orders());
+}
+
 LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> declared,
                                       Kernels &kernels) const {
-  if (!isa<llm::MatmulOp, llm::EmbedOp>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
+  if (!isa<llm::EncodedWeightOpInterface>(op) && !llvm::all_of(op->getOperandTypes(), isRowMajor))
     return fail(op, "it reads weights in row-major order only");
   Declined reason =
       llvm::TypeSwitch<Operation *, Declined>(op)

@@ -157,10 +157,10 @@ std::optional<SmallVector<StackedMatrix>> matricesOfTensor(llm::MatmulOp op,
                                                            const checkpoint::ModelConfig &config) {
   Value value = op.getWeight();
   bool inputsFirst = false;
-  while (isa_and_nonnull<llm::PermuteRowsOp, llm::ReshapeOp, llm::TransposeOp>(
-      value.getDefiningOp())) {
-    inputsFirst |= isa<llm::TransposeOp>(value.getDefiningOp());
-    value = value.getDefiningOp()->getOperand(0);
+  for (Operation *op = value.getDefiningOp(); op && op->hasTrait<llm::ReordersElements>();
+       op = value.getDefiningOp()) {
+    inputsFirst |= isa<llm::TransposeOp>(op);
+    value = op->getOperand(0);
   }
   auto stored = value.getDefiningOp<llm::WeightOp>();
   // Programs that quantize take these apart, and importers read what they made.

@@ -326,7 +326,7 @@ Outcome settleTuning(BuildRequest &request, const BuildOptions &options) {
                                    " more are for other targets"});
   }
   request.tuning.candidates = options.tuningCandidates;
-  request.tuning.determinism = options.determinism;
+  request.tuning.determinism = *engine::symbolizeDeterminism(options.determinism);
   return {};
 }
 

@@ -100,18 +100,6 @@ Attribute formatAttribute(MLIRContext *context, const recipe::WeightFormat &form
   return llm::EncodingAttr::get(context, Encoding{*kind, format.group, format.zeroPoints});
 }
 
-/// Whether `op` is the last operation of a matrix's expression: parts of a matrix have no format of
-/// their own.
-bool isMatrix(Operation *op) {
-  return isa<llm::WeightOp, llm::DequantizeOp, llm::PermuteRowsOp, llm::AddLowRankOp>(op) &&
-         cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 2 &&
-         !llvm::any_of(op->getUsers(), [](Operation *user) {
-           bool stacks = isa<llm::ConcatRowsOp>(user) && // experts, and no part of an expression
-                         llvm::none_of(user->getUsers(), isWeightOperation);
-           return isWeightOperation(user) && !stacks;
-         });
-}
-
 /// The name that the model uses, which a tied weight may not be stored under.
 StringRef modelName(Operation *op) {
   return op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
@@ -121,7 +109,7 @@ StringRef modelName(Operation *op) {
 void visitFormats(ModuleOp module, const recipe::Recipe &recipe,
                   llvm::function_ref<void(Operation *, StringRef name, Attribute)> visit) {
   module.walk([&](Operation *op) {
-    if (!isMatrix(op))
+    if (!llm::isQuantizableMatrix(op))
       return;
     const StringRef name = modelName(op);
     Attribute format = formatAttribute(module.getContext(), recipe.formatFor(name));
@@ -139,22 +127,29 @@ bool isDequantized(Value weight) {
   return op && (isa<llm::DequantizeOp>(op) || llvm::any_of(op->getOperands(), isDequantized));
 }
 
+/// What products read, where that is narrow; null otherwise.
+llm::ComputeAttr computeAttribute(MLIRContext *context, const recipe::Activations &activations) {
+  if (!recipe::isNarrow(activations.compute))
+    return {};
+  return llm::ComputeAttr::get(context, numberType(context, activations.compute),
+                               recipe::isStatic(activations.compute), activations.group);
+}
+
 /// Writes the recipe into the module: formats on matrices, the rest as module attributes.
 void annotate(ModuleOp module, const recipe::Recipe &recipe) {
+  using llm::LlmDialect;
   MLIRContext *context = module.getContext();
   visitFormats(module, recipe, [](Operation *op, StringRef, Attribute format) {
-    op->setAttr("llm.format", format);
+    engine::setAttribute<LlmDialect::FormatAttrHelper>(op, format);
   });
-  module->setAttr("llm.store", TypeAttr::get(numberType(context, recipe.activations.store)));
-  module->setAttr("llm.kv", TypeAttr::get(numberType(context, recipe.kvCache)));
-  module->setAttr(
-      "llm.compute",
-      StringAttr::get(context, recipe::wordFor(recipe::Compute, recipe.activations.compute)));
-  if (recipe.activations.group != recipe::kWholeRow)
-    module->setAttr("llm.compute_group",
-                    IntegerAttr::get(IntegerType::get(context, 64), recipe.activations.group));
+  engine::setAttribute<LlmDialect::StoreAttrHelper>(
+      module, TypeAttr::get(numberType(context, recipe.activations.store)));
+  engine::setAttribute<LlmDialect::KvAttrHelper>(
+      module, TypeAttr::get(numberType(context, recipe.kvCache)));
+  if (llm::ComputeAttr compute = computeAttribute(context, recipe.activations))
+    engine::setAttribute<LlmDialect::ComputeAttrHelper>(module, compute);
   if (recipe.attention != recipe::NumberFormat::Stored)
-    module->setAttr("llm.fp8_attention", UnitAttr::get(context));
+    engine::setAttribute<LlmDialect::Fp8AttentionAttrHelper>(module, UnitAttr::get(context));
 }
 
 /// Writes what the lockfile says of `target` into the module.
@@ -165,11 +160,13 @@ void annotate(ModuleOp module, const KernelTuning &tuning, engine::TargetAttr ta
     if (entry.target == target.getName())
       entries.push_back(engine::TuningAttr::get(context, entry.product(), entry.first, entry.last,
                                                 entry.kernel, entry.digest));
+  using engine::EngineDialect;
   if (!entries.empty())
-    module->setAttr("engine.tuning", ArrayAttr::get(context, entries));
-  module->setAttr("engine.determinism", StringAttr::get(context, tuning.determinism));
+    engine::setAttribute<EngineDialect::TuningAttrHelper>(module, ArrayAttr::get(context, entries));
+  engine::setAttribute<EngineDialect::DeterminismAttrHelper>(
+      module, engine::DeterminismAttr::get(context, tuning.determinism));
   if (tuning.candidates)
-    module->setAttr("engine.tuning_candidates", UnitAttr::get(context));
+    engine::setAttribute<EngineDialect::TuningCandidatesAttrHelper>(module, UnitAttr::get(context));
 }
 
 /// Declares the dims of a step.
@@ -189,7 +186,7 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
 std::vector<std::string> compiler::matrixNames(ModuleOp module) {
   std::vector<std::string> names;
   module.walk([&](Operation *op) {
-    if (isMatrix(op))
+    if (llm::isQuantizableMatrix(op))
       names.push_back(modelName(op).str());
   });
   return names;
@@ -239,7 +236,7 @@ compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkp
     return failure();
   if (part)
     *part->products = tapProducts(**module, checkpoint.config(), part->tapsCaches);
-  (**module)->setAttr("engine.target", target);
+  engine::setAttribute<engine::EngineDialect::TargetAttrHelper>(**module, target);
   declareDims(**module, limits);
   observer("import", **module);
   annotate(**module, recipe);

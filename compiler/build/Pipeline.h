@@ -24,7 +24,7 @@ struct EngineLimits {
 
 /// What kernels are chosen by, beside the targets' cost models.
 struct KernelTuning {
-  std::string determinism = "strict"; ///< or "fast": which orders of sums may be chosen
+  engine::Determinism determinism = engine::Determinism::Strict; ///< of the orders of sums
   tuning::TuningLock lock;
   bool candidates = false; ///< launches also get every kernel that tuning may choose
 };

@@ -41,7 +41,8 @@ func::FuncOp makeFunction(OpBuilder &builder, Location location, StringRef name,
     types.push_back(argument.type);
   auto function = func::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}));
   for (auto [i, argument] : llvm::enumerate(arguments))
-    function.setArgAttr(i, "llm.input", builder.getStringAttr(argument.name));
+    function.setArgAttr(i, llm::LlmDialect::InputAttrHelper::getNameStr(),
+                        builder.getStringAttr(argument.name));
   builder.setInsertionPointToStart(function.addEntryBlock());
   return function;
 }
@@ -52,7 +53,8 @@ void finishFunction(OpBuilder &builder, func::FuncOp function, ValueRange values
   func::ReturnOp::create(builder, function.getLoc(), values);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), values.getTypes()));
   for (auto [i, name] : llvm::enumerate(names))
-    function.setResultAttr(i, "llm.output", builder.getStringAttr(name));
+    function.setResultAttr(i, llm::LlmDialect::OutputAttrHelper::getNameStr(),
+                           builder.getStringAttr(name));
 }
 
 /// A tensor of [rows, columns], or of [rows] for `columns` = 0.
@@ -346,11 +348,11 @@ Value StepBuilder::embed(Value table) {
 
 Value StepBuilder::norm(Value input, bool centered, Value weight, Value bias, double epsilon,
                         int64_t headDim) {
-  return llm::NormOp::create(builder, location, input.getType(), Type(), Type(), input, Value(),
-                             weight, bias, Value(),
-                             builder.getF32FloatAttr(static_cast<float>(epsilon)),
-                             centered ? builder.getUnitAttr() : UnitAttr(), TypeAttr(),
-                             headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr())
+  return llm::NormOp::create(
+             builder, location, input.getType(), Type(), Type(), input, Value(), weight, bias,
+             Value(), builder.getF32FloatAttr(static_cast<float>(epsilon)),
+             centered ? builder.getUnitAttr() : UnitAttr(), TypeAttr(),
+             headDim ? builder.getI64IntegerAttr(headDim) : IntegerAttr(), engine::SumsAttr())
       .getResult();
 }
 
@@ -377,7 +379,8 @@ Value StepBuilder::linear(Value input, Value weight, Value bias) {
   auto type = activation(rowsOf(input), columns);
   auto product = llm::MatmulOp::create(builder, location, type, input, llm::EncodedWeight{weight});
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
-    product->setAttr("llm.static_scale", builder.getF32FloatAttr(scale->second));
+    engine::setAttribute<llm::LlmDialect::StaticScaleAttrHelper>(
+        product, builder.getF32FloatAttr(scale->second));
   return bias ? add(product, bias) : product;
 }
 
@@ -464,7 +467,7 @@ Value StepBuilder::weighted(Value rows, const Routing &routing) {
 Value StepBuilder::combine(Value rows, const Routing &routing, bool isWeighted) {
   return llm::CombineOp::create(builder, location,
                                 activation(schema::dim::tokens, llm::columnsOf(rows)), rows,
-                                isWeighted ? routing.weights : Value());
+                                isWeighted ? routing.weights : Value(), engine::SumsAttr());
 }
 
 Value StepBuilder::embedPositions(Value table) {
@@ -580,8 +583,8 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::str
                                         tableOf(cache), cache, Value());
   auto names = options.kvScales ? kvScaleNames(checkpoint, prefix) : std::nullopt;
   if (names)
-    append->setAttr(
-        "llm.static_scales",
+    engine::setAttribute<llm::LlmDialect::StaticScalesAttrHelper>(
+        append,
         builder.getDenseF32ArrayAttr({staticScale(names->keys), staticScale(names->values)}));
 }
 
@@ -593,12 +596,12 @@ Value StepBuilder::causalConv(Value input, Value state, Value weight, Value bias
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,
                              double softcap, Value sinks) {
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
-  return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
-                                  tokenSequences, tableOf(cache), cache, sinks, f32(scale),
-                                  window ? builder.getI64IntegerAttr(static_cast<int64_t>(window))
-                                         : IntegerAttr(),
-                                  window && isChunk ? builder.getUnitAttr() : UnitAttr(),
-                                  softcap != 0 ? f32(softcap) : FloatAttr());
+  return llm::AttentionOp::create(
+      builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
+      sinks, f32(scale),
+      window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
+      window && isChunk ? builder.getUnitAttr() : UnitAttr(),
+      softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());
 }
 
 Value StepBuilder::boundary(Value input, StringRef segment) {

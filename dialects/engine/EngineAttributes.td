@@ -93,14 +93,19 @@ def Engine_LayoutAttr : Engine_Attr<"Layout", "layout"> {
 def Engine_SumUnit : I64EnumAttr<"SumUnit", "What joins an f32 sum at once", [
     I64EnumAttrCase<"Products", 0, "products">, I64EnumAttrCase<"Columns", 1, "columns">,
     I64EnumAttrCase<"Pairs", 2, "pairs">, I64EnumAttrCase<"Halves", 3, "halves">,
-    I64EnumAttrCase<"Tensor", 4, "tensor">, I64EnumAttrCase<"Integers", 5, "integers">]> {
+    I64EnumAttrCase<"Tensor", 4, "tensor">, I64EnumAttrCase<"Integers", 5, "integers">,
+    I64EnumAttrCase<"Lanes", 6, "lanes">]> {
   let cppNamespace = "::ingot::engine";
   let genSpecializedAttr = 0;
 }
 
 def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
-  let summary = "In which order the k products of one element are added, and what is added exactly";
+  let summary = "In which order numbers are added, and what is added exactly";
   let description = [{
+    Numbers are the k products of an element; those of a norm's row; the products of a token's rows
+    and their weights; in attention those of q . k by columns, and of a position's weight and values
+    by positions. What follows calls all of them columns.
+
     `unit`, of `width` columns, is what joins a sum in f32 at once:
     - `products`: each rounded to f32, in order (width 1);
     - `columns`: each by a fused multiply-add, in order (width 1);
@@ -109,7 +114,9 @@ def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
       the two sums together (width up to 32; TDPBF16PS);
     - `tensor`: as a tensor core of the target's architecture adds `width` products. Where it keeps
       fewer bits than f32, `width` is what it sums before that is added to an f32 sum (promotion);
-    - `integers`: exact, over a group.
+    - `integers`: exact, over a group;
+    - `lanes`: a warp's 32 lanes take `width` columns by turns and add theirs in order; sums of
+      lanes 16 apart are added, of these 8 apart, and so on. Attention sums positions as `columns`.
 
     `group`: columns whose sum, of numbers as they are stored, is then multiplied by their scale and
     joins the sum of the segment, or of all groups, by a fused multiply-add; 0: scales are applied
@@ -117,9 +124,12 @@ def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
 
     `segment`: columns of k whose sum is formed alone; segments are added in order, which lets
     blocks share k: one partial sum a segment, whatever the number of blocks. 0: all of k. -1: each
-    kernel has its own (`--determinism fast`).
+    kernel has its own (`--determinism fast`). Of attention: positions that are summed alone, at
+    multiples of their number.
 
-    `parts`: parts of bf16 that an input is summed as, one behind the other.
+    `parts`: parts of bf16 that an input, or a weight of attention, is summed as, one behind the
+    other. In which order attention adds the weights themselves is the kernel's business then, or
+    with a `tensor` unit or `lanes`.
 
     `fields`: eight columns are taken in the order 0, 2, 1, 3, 4, 6, 5, 7, as packed fields of a
     weight come out of vectors of 16-bit words.
@@ -147,6 +157,17 @@ def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
     /// The text between the brackets.
     std::string text() const;
   }];
+}
+
+def Engine_Determinism : I64EnumAttr<
+    "Determinism", "Whether a token's bits may depend on its batch", [
+    I64EnumAttrCase<"Strict", 0, "strict">, I64EnumAttrCase<"Fast", 1, "fast">]> {
+  let cppNamespace = "::ingot::engine";
+  let genSpecializedAttr = 0;
+}
+
+def Engine_DeterminismAttr : EnumAttr<Engine_Dialect, Engine_Determinism, "determinism"> {
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def Engine_TuningAttr : Engine_Attr<"Tuning", "tuning"> {

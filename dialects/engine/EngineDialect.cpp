@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine dialect and its attributes.
-#include "dialects/engine/KernelProvider.h"
+#include "dialects/engine/EngineDialect.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -25,14 +25,9 @@ void EngineDialect::initialize() {
   addOps();
 }
 
-std::unique_ptr<KernelProvider> EngineDialect::providerFor(ModuleOp module) {
-  auto target = module->getAttrOfType<TargetAttr>("engine.target");
-  auto *dialect = module.getContext()->getLoadedDialect<EngineDialect>();
-  if (!target || !dialect || !dialect->providerFactory) {
-    module.emitError() << "module needs an attribute engine.target of a known target";
-    return nullptr;
-  }
-  return dialect->providerFactory(target);
+LogicalResult EngineDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return verifyDeclared(op, attribute, getTargetAttrHelper(), getTuningAttrHelper(),
+                        getDeterminismAttrHelper(), getTuningCandidatesAttrHelper());
 }
 
 LogicalResult SumsAttr::verify(function_ref<InFlightDiagnostic()> emitError, SumUnit unit,

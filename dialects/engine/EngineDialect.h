@@ -17,14 +17,38 @@ class KernelProvider;
 class TargetAttr;
 } // namespace ingot::engine
 
-#include "dialects/engine/EngineDialect.h.inc"
 #include "dialects/engine/EngineEnums.h.inc"
 #include "dialects/engine/EngineExpr.h"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/engine/EngineAttributes.h.inc"
 
+#include "dialects/engine/EngineDialect.h.inc" // whose discardable attributes are among those
+
 namespace ingot::engine {
+
+/// A discardable attribute of `op` that a dialect declares; null without:
+/// attributeOf<EngineDialect::TargetAttrHelper>(module).
+template <class Helper> auto attributeOf(mlir::Operation *op) {
+  return Helper(op->getContext()).getAttr(op);
+}
+/// Sets one.
+template <class Helper, class Attribute> void setAttribute(mlir::Operation *op, Attribute value) {
+  Helper(op->getContext()).setAttr(op, value);
+}
+/// Fails unless `attribute` is that of one of a dialect's `helpers`, and of its type.
+template <class... Helpers>
+mlir::LogicalResult verifyDeclared(mlir::Operation *op, mlir::NamedAttribute attribute,
+                                   Helpers... helpers) {
+  auto is = [&](auto helper) {
+    return attribute.getName() == helper.getName() &&
+           mlir::isa<decltype(helper.getAttr(op))>(attribute.getValue());
+  };
+  if ((is(helpers) || ...))
+    return mlir::success();
+  return op->emitError() << attribute.getName() << " is no attribute of the dialect, or of a type "
+                         << "other than that of " << attribute.getValue();
+}
 
 /// The element type that MLIR calls `element`; nothing for types an engine cannot hold.
 std::optional<ElementType> findElementType(mlir::Type element);

@@ -17,6 +17,12 @@ def Engine_Dialect : Dialect {
     weight layout, and integer expressions over the step's dims.
   }];
   let useDefaultAttributePrinterParser = 1;
+  // Of the module: what the engine is built for, lines of the lockfile, which orders of sums may be
+  // chosen (strict without), and whether kernels are for tuning to choose from.
+  let discardableAttrs = (ins "::ingot::engine::TargetAttr":$target, "::mlir::ArrayAttr":$tuning,
+                              "::ingot::engine::DeterminismAttr":$determinism,
+                              "::mlir::UnitAttr":$tuning_candidates);
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     using ProviderFactory =
         std::function<std::unique_ptr<KernelProvider>(::ingot::engine::TargetAttr)>;

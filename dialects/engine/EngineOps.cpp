@@ -145,7 +145,7 @@ LogicalResult ArenaTierOp::verify() {
 
 LogicalResult ProgramOp::verifyRegions() {
   for (Operation &op : getBody().front())
-    if (!isa<LaunchOp, CopyOp, CollectiveOp, HostCallOp, SegmentOp>(op))
+    if (!op.hasTrait<Instruction>())
       return op.emitOpError() << "is no instruction of a program";
   return success();
 }

@@ -11,6 +11,13 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace ingot::engine {
+
+/// Of operations that programs consist of.
+template <class Op> class Instruction : public mlir::OpTrait::TraitBase<Op, Instruction> {};
+
+} // namespace ingot::engine
+
 #define GET_OP_CLASSES
 #include "dialects/engine/EngineOps.h.inc"
 

@@ -14,6 +14,9 @@ class Engine_Op<string mnemonic, list<Trait> traits = []> : Op<Engine_Dialect, m
 class Engine_UserOp<string mnemonic, list<Trait> traits = []>
     : Engine_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)>;
 
+/// An instruction of a program.
+def Engine_Instruction : NativeOpTrait<"Instruction"> { let cppNamespace = "::ingot::engine"; }
+
 def Engine_ExprArray : TypedArrayAttrBase<Engine_ExprAttr, "array of expressions">;
 def Engine_RangeArray : TypedArrayAttrBase<Engine_RangeAttr, "array of ranges">;
 def Engine_TensorMapArray : TypedArrayAttrBase<Engine_TensorMapAttr, "array of tensor maps">;
@@ -191,7 +194,7 @@ def Engine_ProgramOp : Engine_UserOp<"program", [Symbol, NoTerminator, SingleBlo
   let hasRegionVerifier = 1;
 }
 
-def Engine_LaunchOp : Engine_UserOp<"launch"> {
+def Engine_LaunchOp : Engine_UserOp<"launch", [Engine_Instruction]> {
   let summary = "Runs the first variant whose ranges hold";
   let description = [{
     Arguments: `@buffer`, `#engine.buffer<@buffer at #engine.expr<...>>`, `#engine.expr<...>` for an
@@ -202,14 +205,14 @@ def Engine_LaunchOp : Engine_UserOp<"launch"> {
   let hasVerifier = 1;
 }
 
-def Engine_CopyOp : Engine_UserOp<"copy"> {
+def Engine_CopyOp : Engine_UserOp<"copy", [Engine_Instruction]> {
   let summary = "Copies bytes from one buffer to another";
   let arguments = (ins StrAttr:$site, Engine_BufferArgAttr:$source,
                        Engine_BufferArgAttr:$destination, Engine_ExprAttr:$bytes);
   let assemblyFormat = "$site $source `to` $destination `bytes` $bytes attr-dict";
 }
 
-def Engine_CollectiveOp : Engine_UserOp<"collective"> {
+def Engine_CollectiveOp : Engine_UserOp<"collective", [Engine_Instruction]> {
   let summary = "An exchange between the ranks of a group";
   let description = [{
     `kind` is all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, send or receive. With
@@ -229,14 +232,14 @@ def Engine_CollectiveOp : Engine_UserOp<"collective"> {
   let hasVerifier = 1;
 }
 
-def Engine_HostCallOp : Engine_UserOp<"host_call"> {
+def Engine_HostCallOp : Engine_UserOp<"host_call", [Engine_Instruction]> {
   let summary = "A function of the runtime, by name";
   let arguments = (ins StrAttr:$site, StrAttr:$function, ArrayAttr:$args);
   let assemblyFormat = "$site $function `args` $args attr-dict";
   let hasVerifier = 1;
 }
 
-def Engine_SegmentOp : Engine_UserOp<"segment"> {
+def Engine_SegmentOp : Engine_UserOp<"segment", [Engine_Instruction]> {
   let summary = "Ends a segment, which holds the instructions since the one before";
   let arguments = (ins StrAttr:$name, OptionalAttr<FlatSymbolRefAttr>:$tap);
   let assemblyFormat = "$name (`tap` $tap^)? attr-dict";

@@ -42,7 +42,7 @@ struct KernelVariant {
   llvm::SmallVector<TensorMapAttr, 0> tensorMaps;
   /// Bytes of memory that one launch works in besides its buffers; null: none. Over the dims.
   ExprAttr workspace;
-  /// In which order it adds, of operations that have a `sums` attribute.
+  /// In which order it adds, of operations that do (llm::SumsOpInterface).
   SumsAttr sums;
   /// What the target states of the kernel, as texts.
   llvm::SmallVector<mlir::NamedAttribute, 0> facts;
@@ -56,15 +56,27 @@ struct KernelVariant {
   }
 };
 
+/// What passes ask a target about before they do it.
+enum class Fusion : uint8_t {
+  Dequantize,         ///< a product or an embedding reads an encoded weight
+  QuantizeActivation, ///< an input of 8 bits, which changes numbers
+  Fp8Attention,       ///< products of attention in e4m3, likewise
+  Epilogue,
+  Round,
+  MergeProducts, ///< of one input
+  Swiglu,
+  NormOfSum,
+  NormToBytes, ///< a norm into 8 bits
+  RopeAppend
+};
+
 /// Implemented by every target and injected by compiler/build/Pipeline.cpp.
 class KernelProvider {
 public:
   virtual ~KernelProvider() = default;
 
-  /// Why the target would rather not have the fusion that `pass` (its flag, such as
-  /// "ingot-fuse-norm") is about to make at `site`; nothing when it accepts.
-  virtual std::optional<std::string> declines(llvm::StringRef pass,
-                                              mlir::Operation *site) const = 0;
+  /// Why the target would rather not have `fusion` at `site`; nothing when it accepts.
+  virtual std::optional<std::string> declines(Fusion fusion, mlir::Operation *site) const = 0;
 
   /// Columns between the two members of a pair in pair epilogues.
   virtual int64_t pairOffset() const = 0;
@@ -80,8 +92,8 @@ public:
                                                    unsigned operand) const = 0;
 
   /// The orders of sums for which the target has kernels of `op` that together cover `declared`,
-  /// best first. None where it has no kernels, which kernelsFor explains, or where `op` has no
-  /// `sums` attribute.
+  /// best first. None where it has no kernels, which kernelsFor explains, or where `op` adds
+  /// nothing.
   virtual llvm::SmallVector<SumsAttr> sumsFor(mlir::Operation *op,
                                               llvm::ArrayRef<RangeAttr> declared) const = 0;
 

@@ -95,3 +95,15 @@ EncodedWeight EncodedWeight::mapRows(ArrayRef<EncodedWeight> weights,
           weights, [&](const EncodedWeight &weight) { return weight.*tensor; }));
   return result;
 }
+
+bool llm::isQuantizableMatrix(Operation *op) {
+  auto type = op->getNumResults() ? dyn_cast<RankedTensorType>(op->getResult(0).getType())
+                                  : RankedTensorType();
+  if (!op->hasTrait<QuantizableRoot>() || !type || type.getRank() != 2)
+    return false;
+  auto isPart = [](Operation *user) { return user->hasTrait<WeightExpression>(); };
+  return llvm::none_of(op->getUsers(), [&](Operation *user) {
+    bool stacks = user->hasTrait<StacksMatrices>() && llvm::none_of(user->getUsers(), isPart);
+    return isPart(user) && !stacks;
+  });
+}

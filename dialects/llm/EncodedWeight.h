@@ -52,6 +52,16 @@ llvm::SmallVector<llvm::StringRef, 3> partNames(EncodingAttr encoding);
 template <class Op>
 class WeightExpression : public mlir::OpTrait::TraitBase<Op, WeightExpression> {};
 
+/// The other traits of such operations, as EncodedWeight.td describes them.
+template <class Op> class QuantizableRoot : public mlir::OpTrait::TraitBase<Op, QuantizableRoot> {};
+template <class Op> class StacksMatrices : public mlir::OpTrait::TraitBase<Op, StacksMatrices> {};
+template <class Op>
+class ReordersElements : public mlir::OpTrait::TraitBase<Op, ReordersElements> {};
+
+/// Whether `op` ends the expression of a matrix that recipes give a format. Parts of a matrix have
+/// none of their own, nor has a stack of matrices.
+bool isQuantizableMatrix(mlir::Operation *op);
+
 /// Checks the tensors of an operation's weight against its encoding.
 mlir::LogicalResult verifyEncodedWeight(mlir::Operation *op);
 

@@ -100,6 +100,8 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "attends to more positions than " << cache << " keeps";
   if (getChunked() && !getWindow())
     return emitOpError() << "chunked needs a window";
+  if (getSums() && (getSums()->getSegment() < 1 || getSums()->getGroup() != 0))
+    return emitOpError() << "adds in segments of positions, without groups";
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
     return emitOpError() << "softcap must be positive";
   if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(columns / cache.getHeadDim()))

@@ -2,7 +2,7 @@
 // The classes of rotary embedding, the KV cache, attention and sampling.
 #pragma once
 
-#include "dialects/llm/LlmDialect.h"
+#include "dialects/llm/EncodedWeight.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"

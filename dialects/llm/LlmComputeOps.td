@@ -3,9 +3,11 @@
 #ifndef INGOT_DIALECTS_LLM_LLMCOMPUTEOPS_TD
 #define INGOT_DIALECTS_LLM_LLMCOMPUTEOPS_TD
 
+include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
-def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface]> {
+def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface, Llm_StoresResult,
+                                   Llm_RowIndependent]> {
   let summary = "Rows of the embedding table: result[t] = table[tokens[t]]";
   let description = [{
     A negative token, which llm.sample gives where none may be drawn, takes row 0: a step that was
@@ -29,16 +31,17 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface]> {
   let hasVerifier = 1;
 }
 
-def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments,
+                                 Llm_StoresResult, Llm_RowIndependent, Llm_SumsOpInterface]> {
   let summary = "RMSNorm or LayerNorm of each row or head, optionally of a sum, or quantized";
   let description = [{
     s = round(input + residual) to the type of `sum` (s = input without residual);
     c = s - mean(s) with `centered` (LayerNorm), c = s without (RMSNorm);
     y = c / sqrt(mean(c^2) + eps) * weight + bias (no factor without weight, nothing added without
     bias), rounded to `result`'s type.
-    A mean is a sum over segments of 256 columns, each in order, then over the segments in order,
-    divided by the columns. With `quantized`: y (before rounding to it, after rounding to `store`)
-    is quantized as by llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
+    A mean is a sum over the columns, in the order that `sums` says, divided by their number. With
+    `quantized`: y (before rounding to it, after rounding to `store`) is quantized as by
+    llm.quantize_activation, with its `static_scale`, into `result` and `scales`.
 
     With `head_dim` every run of so many columns is a row of its own; there is no sum and no
     quantized result then. Weight and bias have `head_dim` numbers for all heads alike, or one for
@@ -48,7 +51,7 @@ def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResult
                        Optional<Llm_WeightTensor>:$weight, Optional<Llm_WeightTensor>:$bias,
                        Optional<Llm_WeightTensor>:$static_scale, F32Attr:$eps,
                        UnitAttr:$centered, OptionalAttr<TypeAttr>:$store,
-                       OptionalAttr<I64Attr>:$head_dim);
+                       OptionalAttr<I64Attr>:$head_dim, OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_MatmulInput:$result, Optional<AnyRankedTensor>:$scales,
                       Optional<Llm_Activation>:$sum);
   let extraClassDeclaration = [{
@@ -61,7 +64,7 @@ def Llm_NormOp : Llm_Op<"norm", [Pure, AttrSizedOperandSegments, AttrSizedResult
     $input (`plus` `(` $residual^ `:` type($residual) `)`)? (`centered` $centered^)?
     (`weight` `(` $weight^ `:` type($weight) `)`)? (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`static` `(` $static_scale^ `:` type($static_scale) `)`)? `eps` $eps (`store` $store^)?
-    (`head_dim` $head_dim^)? attr-dict
+    (`head_dim` $head_dim^)? (`sums` $sums^)? attr-dict
     `:` type($input) `->` type($result) (`scales` type($scales)^)? (`sum` type($sum)^)?
   }];
   let hasVerifier = 1;
@@ -74,7 +77,8 @@ def Llm_YieldOp : Llm_Op<"yield", [Pure, Terminator, ReturnLike,
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
-def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure, IsolatedFromAbove]> {
+def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure, IsolatedFromAbove, Llm_StoresResult,
+                                           Llm_RowIndependent]> {
   let summary = "A scalar f32 function of the operands, element by element";
   let description = [{
     Operands of shape [T, N] are read by row and column, [N] by column, [T] or [T, 1] by row, and
@@ -90,7 +94,7 @@ def Llm_PointwiseOp : Llm_Op<"pointwise", [Pure, IsolatedFromAbove]> {
   let hasRegionVerifier = 1;
 }
 
-def Llm_RoundOp : Llm_Op<"round", [Pure]> {
+def Llm_RoundOp : Llm_Op<"round", [Pure, Llm_RowIndependent]> {
   let summary = "A rounding point: activations stored in a narrower float type (nearest even)";
   let arguments = (ins Llm_Activation:$input);
   let results = (outs Llm_Activation:$result);
@@ -98,7 +102,7 @@ def Llm_RoundOp : Llm_Op<"round", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
+def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure, Llm_RowIndependent]> {
   let summary = "A rounding point: rows scaled to 8 bits, by their absolute maximum or all alike";
   let description = [{
     i8: scale = amax / 127, value = rne(x / scale); f8E4M3FN: scale = amax / 448, value = e4m3(x /
@@ -115,7 +119,7 @@ def Llm_QuantizeActivationOp : Llm_Op<"quantize_activation", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure, Llm_MovesElements]> {
+def Llm_SliceColumnsOp : Llm_Op<"slice_columns", [Pure, Llm_MovesElements, Llm_RowIndependent]> {
   let summary = "Columns [first, first + width) of each row";
   let arguments = (ins Llm_Activation:$input, I64Attr:$first);
   let results = (outs Llm_Activation:$result);
@@ -133,7 +137,7 @@ def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure, Llm_MovesElements]> {
   let hasVerifier = 1;
 }
 
-def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure, Llm_MovesElements]> {
+def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure, Llm_MovesElements, Llm_RowIndependent]> {
   let summary = "result[t,k] = input[t, columns[k]]: what a weight with reordered columns reads";
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$columns);
   let results = (outs Llm_Activation:$result);

@@ -36,6 +36,22 @@ void LlmDialect::initialize() {
   addStateOps();
 }
 
+LogicalResult LlmDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return engine::verifyDeclared(op, attribute, getStoreAttrHelper(), getKvAttrHelper(),
+                                getComputeAttrHelper(), getFp8AttentionAttrHelper(),
+                                getFormatAttrHelper(), getStaticScaleAttrHelper(),
+                                getStaticScalesAttrHelper());
+}
+
+LogicalResult ComputeAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element,
+                                  bool staticScales, int64_t group) {
+  if (!element.isInteger(8) && !isa<Float8E4M3FNType>(element))
+    return emitError() << "products read activations of i8 or f8E4M3FN, not of " << element;
+  if (group < 0 || (group > 0 && (staticScales || !element.isInteger(8))))
+    return emitError() << "groups of columns have scales of their own in i8, found at run time";
+  return success();
+}
+
 //===- KvType -------------------------------------------------------------------------------===//
 
 static constexpr int64_t kSectionAlignment = 64;

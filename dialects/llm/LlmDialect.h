@@ -7,17 +7,19 @@
 #include <optional>
 #include <string>
 
-#include "dialects/llm/LlmDialect.h.inc"
-
 namespace ingot::llm {
 
-/// Operations that hand on the elements they are given.
+/// The traits that LlmDialect.td describes.
 template <class Op> class MovesElements : public mlir::OpTrait::TraitBase<Op, MovesElements> {};
+template <class Op> class StoresResult : public mlir::OpTrait::TraitBase<Op, StoresResult> {};
+template <class Op> class RowIndependent : public mlir::OpTrait::TraitBase<Op, RowIndependent> {};
 
 } // namespace ingot::llm
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/llm/LlmAttributes.h.inc"
+
+#include "dialects/llm/LlmDialect.h.inc" // whose discardable attributes are among those
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/llm/LlmTypes.h.inc"

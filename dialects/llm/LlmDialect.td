@@ -22,6 +22,17 @@ def Llm_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let dependentDialects = ["::ingot::engine::EngineDialect"];
+  // Of the module, as the recipe has it: the types of stored activations and of KV caches, what
+  // products read, whether attention has FP8 products. Of a weight: its format, a type or an
+  // encoding. Of a product and an append to a cache: the checkpoint's scales. Of a program's
+  // arguments and results: names (runtime/schema/Names.h).
+  let discardableAttrs = (ins "::mlir::TypeAttr":$store, "::mlir::TypeAttr":$kv,
+                              "::ingot::llm::ComputeAttr":$compute,
+                              "::mlir::UnitAttr":$fp8_attention, "::mlir::Attribute":$format,
+                              "::mlir::FloatAttr":$static_scale,
+                              "::mlir::DenseF32ArrayAttr":$static_scales,
+                              "::mlir::StringAttr":$input, "::mlir::StringAttr":$output);
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
   private:
     // Each in the .cpp of its family, so that the dialect's own needs no operation.
@@ -37,6 +48,13 @@ def Llm_Dialect : Dialect {
 
 /// Moves elements and computes none: the first result has the element type of the first operand.
 def Llm_MovesElements : NativeOpTrait<"MovesElements"> { let cppNamespace = "::ingot::llm"; }
+
+/// Its first result is computed in f32 and stored: where a recipe rounds, in a narrower type.
+def Llm_StoresResult : NativeOpTrait<"StoresResult"> { let cppNamespace = "::ingot::llm"; }
+
+/// What it computes for a row, or for a token's run of rows, depends on that row, on its sequence's
+/// cache and on weights alone: on no other row of the batch.
+def Llm_RowIndependent : NativeOpTrait<"RowIndependent"> { let cppNamespace = "::ingot::llm"; }
 
 class Llm_Op<string mnemonic, list<Trait> traits = []> : Op<Llm_Dialect, mnemonic, traits>;
 

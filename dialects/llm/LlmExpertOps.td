@@ -4,9 +4,10 @@
 #ifndef INGOT_DIALECTS_LLM_LLMEXPERTOPS_TD
 #define INGOT_DIALECTS_LLM_LLMEXPERTOPS_TD
 
+include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
-def Llm_RouteOp : Llm_Op<"route", [Pure]> {
+def Llm_RouteOp : Llm_Op<"route", [Pure, Llm_RowIndependent]> {
   let summary = "The experts of each token, and how much each of them counts";
   let description = [{
     Row t of `logits` has a number for each expert. The score of an expert is its part of the
@@ -64,16 +65,19 @@ def Llm_GroupRowsOp : Llm_Op<"group_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Llm_CombineOp : Llm_Op<"combine", [Pure]> {
+def Llm_CombineOp : Llm_Op<"combine", [Pure, Llm_StoresResult, Llm_RowIndependent,
+                                       Llm_SumsOpInterface]> {
   let summary = "The sum of each token's rows, weighted or not";
   let description = [{
     With k rows of the input for one of the result: result[t] = sum over s < k of weights[t * k + s]
-    * input[t * k + s], in f32 and in order of s; without weights they are 1.
+    * input[t * k + s], in f32 and in the order that `sums` says; without weights they are 1.
   }];
-  let arguments = (ins Llm_Activation:$input, Optional<TensorOf<[F32]>>:$weights);
+  let arguments = (ins Llm_Activation:$input, Optional<TensorOf<[F32]>>:$weights,
+                       OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
-    $input (`,` $weights^)? attr-dict `:` type($input) (`,` type($weights)^)? `->` type($result)
+    $input (`,` $weights^)? (`sums` $sums^)? attr-dict
+    `:` type($input) (`,` type($weights)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -7,12 +7,10 @@ include "dialects/engine/EngineAttributes.td"
 include "dialects/llm/LlmTypes.td"
 
 def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSegments,
-                                   Llm_EncodedWeightOpInterface]> {
+                                   Llm_EncodedWeightOpInterface, Llm_StoresResult,
+                                   Llm_RowIndependent, Llm_SumsOpInterface]> {
   let summary = "result[t,n] = epilogue(sum over k of input[t,k] * weight[n,k])";
   let description = [{
-    `sums` (`#engine.sums`) is the order of the additions: chosen by --ingot-choose-sums from what
-    the target offers, executed by the reference, and the same in every kernel of the operation.
-
     Floats: the weight's f32 value times the input's, in `sums`' units and segments. With a `group`
     it is what the scales multiply that is summed, and each group's sum is scaled; an offset times
     the sum of the group's inputs joins it by a fused multiply-add.

@@ -118,6 +118,22 @@ def Llm_EncodingAttr : AttrDef<Llm_Dialect, "Encoding"> {
   }];
 }
 
+def Llm_ComputeAttr : AttrDef<Llm_Dialect, "Compute"> {
+  let mnemonic = "compute";
+  let summary = "What products of encoded weights read: activations of 8 bits";
+  let description = [{
+    `element`: i8 or f8E4M3FN. Scales are found at run time, one for each row or for each `group` of
+    its columns, or with `static_scales` are the checkpoint's.
+
+    Example: `#llm.compute<i8, group = 32>`.
+  }];
+  let parameters = (ins "::mlir::Type":$element,
+                        DefaultValuedParameter<"bool", "false">:$static_scales,
+                        DefaultValuedParameter<"int64_t", "0">:$group);
+  let assemblyFormat = "`<` $element (`,` struct($static_scales, $group)^)? `>`";
+  let genVerifyDecl = 1;
+}
+
 def Llm_Activation : RankedTensorOf<[F32, F16, BF16]>;
 def Llm_MatmulInput : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, I8]>;
 def Llm_WeightTensor : RankedTensorOf<[F32, F16, BF16, F8E4M3FN, I8, I<2>, I<3>, I<4>, I<5>,

@@ -2,7 +2,6 @@
 // What the families' verifiers and text forms have in common.
 #include "dialects/llm/LlmVerifiers.h"
 
-#include "dialects/llm/LlmComputeOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -43,7 +42,8 @@ LogicalResult llm::verifyScalarRegion(Operation *op, Region &region, size_t argu
   for (BlockArgument argument : block.getArguments())
     if (!argument.getType().isF32())
       return op->emitOpError() << "region arguments must be f32";
-  if (block.empty() || !isa<YieldOp>(block.back()))
+  // The dialect's one terminator.
+  if (!block.mightHaveTerminator() || block.getTerminator()->getDialect() != op->getDialect())
     return op->emitOpError() << "region must end in llm.yield";
   for (Operation &inner : block.without_terminator())
     if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,

@@ -10,7 +10,7 @@ def Llm_AnyWeight : RankedTensorOf<[AnyType], [HasStaticShapePred], "weight of s
 class Llm_WeightExpr<string mnemonic, list<Trait> traits = []>
     : Llm_Op<mnemonic, traits # [Pure, Llm_WeightExpression]>;
 
-def Llm_WeightOp : Llm_WeightExpr<"weight"> {
+def Llm_WeightOp : Llm_WeightExpr<"weight", [Llm_QuantizableRoot]> {
   let summary = "A tensor of the checkpoint, by name and byte range; never its data";
   let description = [{
     ```mlir
@@ -63,7 +63,8 @@ def Llm_QuantizeOp : Llm_WeightExpr<"quantize"> {
   let hasVerifier = 1;
 }
 
-def Llm_DequantizeOp : Llm_WeightExpr<"dequantize", [Llm_EncodedWeightOpInterface]> {
+def Llm_DequantizeOp : Llm_WeightExpr<"dequantize", [Llm_EncodedWeightOpInterface,
+                                                     Llm_QuantizableRoot]> {
   let summary = "The f32 values that an encoded weight stands for";
   let description = [{
     What is beside the values follows from the encoding: scales, zeros, super-block scales.
@@ -129,7 +130,7 @@ def Llm_BlockPartOp : Llm_WeightExpr<"block_part"> {
   let hasVerifier = 1;
 }
 
-def Llm_TransposeOp : Llm_WeightExpr<"transpose"> {
+def Llm_TransposeOp : Llm_WeightExpr<"transpose", [Llm_ReordersElements, Llm_QuantizableRoot]> {
   let summary = "Rows as columns";
   let arguments = (ins Llm_AnyWeight:$input);
   let results = (outs Llm_AnyWeight:$result);
@@ -137,7 +138,7 @@ def Llm_TransposeOp : Llm_WeightExpr<"transpose"> {
   let hasVerifier = 1;
 }
 
-def Llm_ReshapeOp : Llm_WeightExpr<"reshape"> {
+def Llm_ReshapeOp : Llm_WeightExpr<"reshape", [Llm_ReordersElements]> {
   let summary = "The same elements, row after row, in rows of another width";
   let arguments = (ins Llm_AnyWeight:$input);
   let results = (outs Llm_AnyWeight:$result);
@@ -154,7 +155,7 @@ def Llm_RepeatRowsOp : Llm_WeightExpr<"repeat_rows"> {
   let hasVerifier = 1;
 }
 
-def Llm_SliceRowsOp : Llm_WeightExpr<"slice_rows"> {
+def Llm_SliceRowsOp : Llm_WeightExpr<"slice_rows", [Llm_QuantizableRoot]> {
   let summary = "The rows from `first` on, as many as the result has";
   let arguments = (ins Llm_AnyWeight:$input, I64Attr:$first);
   let results = (outs Llm_AnyWeight:$result);
@@ -162,7 +163,7 @@ def Llm_SliceRowsOp : Llm_WeightExpr<"slice_rows"> {
   let hasVerifier = 1;
 }
 
-def Llm_ConcatRowsOp : Llm_WeightExpr<"concat_rows"> {
+def Llm_ConcatRowsOp : Llm_WeightExpr<"concat_rows", [Llm_StacksMatrices]> {
   let summary = "Weights of equal width stacked along axis 0";
   let arguments = (ins Variadic<Llm_AnyWeight>:$inputs);
   let results = (outs Llm_AnyWeight:$result);
@@ -184,7 +185,9 @@ def Llm_InterleaveRowsOp : Llm_WeightExpr<"interleave_rows"> {
   let hasVerifier = 1;
 }
 
-def Llm_PermuteRowsOp : Llm_WeightExpr<"permute_rows", [SameOperandsAndResultType]> {
+def Llm_PermuteRowsOp : Llm_WeightExpr<"permute_rows", [SameOperandsAndResultType,
+                                                        Llm_ReordersElements,
+                                                        Llm_QuantizableRoot]> {
   let summary = "Rows in another order: the digits of the row index exchanged";
   let description = [{
     The index of an input row is written with `digits`, radices from the outermost on, whose product
@@ -209,7 +212,7 @@ def Llm_ScaleColumnsOp : Llm_WeightExpr<"scale_columns"> {
   let hasVerifier = 1;
 }
 
-def Llm_AddLowRankOp : Llm_WeightExpr<"add_low_rank"> {
+def Llm_AddLowRankOp : Llm_WeightExpr<"add_low_rank", [Llm_QuantizableRoot]> {
   let summary = "weight + scale * left * right in f32: a low-rank adapter (LoRA) merged";
   let description = [{
     `left` is [N, r], `right` [r, K]. An element's products are rounded to f32 and added in order of

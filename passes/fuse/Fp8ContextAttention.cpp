@@ -20,7 +20,7 @@ struct Fp8ContextAttention : ingot::impl::Fp8ContextAttentionPassBase<Fp8Context
     FusionReport report(getOperation(), getArgument());
     if (!report)
       return signalPassFailure();
-    if (getOperation()->hasAttr("llm.fp8_attention"))
+    if (engine::attributeOf<llm::LlmDialect::Fp8AttentionAttrHelper>(getOperation()))
       report.forEach<llm::AttentionOp>([&](llm::AttentionOp op) { visit(report, op); });
   }
 
@@ -34,7 +34,7 @@ struct Fp8ContextAttention : ingot::impl::Fp8ContextAttentionPassBase<Fp8Context
       return report.declined(site, "values have another width than keys");
     if (cache.getHeadDim() % kColumns != 0 || cache.getHeadDim() > kMostColumns)
       return report.declined(site, "the head size is no multiple of 32 up to 128");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::Fp8Attention, site))
       return;
     site.setFp8(true);
     report.applied(site);

@@ -36,7 +36,7 @@ struct FuseDequantize : ingot::impl::FuseDequantizePassBase<FuseDequantize> {
     auto reader = dyn_cast<llm::EncodedWeightOpInterface>(user);
     if (!reader || isWeightOperation(user) || &use != &reader.getStoredMutable())
       return report.declined(user, "only products and embeddings read encoded weights");
-    if (!report.accepts(user))
+    if (!report.accepts(engine::Fusion::Dequantize, user))
       return;
     reader.setEncodedWeight(source.getEncodedWeight());
     report.applied(user);

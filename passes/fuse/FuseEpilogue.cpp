@@ -36,7 +36,7 @@ struct FuseEpilogue : ingot::impl::FuseEpiloguePassBase<FuseEpilogue> {
       return report.declined(site, "the product already has an epilogue");
     if (!matmul.getType().getElementType().isF32())
       return report.declined(site, "the product is rounded before");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::Epilogue, site))
       return;
     matmul.getEpilogueOperandsMutable().append(inputs.drop_front());
     matmul.getEpilogue().takeBody(site.getBody());

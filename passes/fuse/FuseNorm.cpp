@@ -48,7 +48,7 @@ struct FuseNorm : ingot::impl::FuseNormPassBase<FuseNorm> {
     auto first = add.getInputs()[0], second = add.getInputs()[1];
     if (first.getType() != second.getType())
       return report.declined(site, "the terms have different types");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::NormOfSum, site))
       return;
     OpBuilder builder(site);
     if (!boundary)
@@ -56,7 +56,7 @@ struct FuseNorm : ingot::impl::FuseNormPassBase<FuseNorm> {
     auto fused = llm::NormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
                                      sum.getType(), first, second, site.getWeight(), site.getBias(),
                                      Value(), site.getEpsAttr(), site.getCenteredAttr(),
-                                     site.getStoreAttr(), IntegerAttr());
+                                     site.getStoreAttr(), IntegerAttr(), site.getSumsAttr());
     if (boundary) {
       builder.setInsertionPointAfter(fused);
       auto cut = llm::BoundaryOp::create(builder, boundary.getLoc(), fused.getSum().getType(),

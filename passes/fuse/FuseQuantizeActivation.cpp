@@ -34,7 +34,7 @@ struct FuseQuantizeActivation
       return report.declined(site, "each head is normed by itself");
     if (!norm.getResult().hasOneUse())
       return report.declined(site, "the norm is also used unquantized");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::NormToBytes, site))
       return;
     Type store = cast<RankedTensorType>(norm.getResult().getType()).getElementType();
     OpBuilder builder(norm);
@@ -42,7 +42,7 @@ struct FuseQuantizeActivation
         builder, norm.getLoc(), site.getResult().getType(), site.getScales().getType(),
         norm.getSum() ? norm.getSum().getType() : Type(), norm.getInput(), norm.getResidual(),
         norm.getWeight(), norm.getBias(), site.getStaticScale(), norm.getEpsAttr(),
-        norm.getCenteredAttr(), TypeAttr::get(store), IntegerAttr());
+        norm.getCenteredAttr(), TypeAttr::get(store), IntegerAttr(), norm.getSumsAttr());
     if (norm.getSum())
       norm.getSum().replaceAllUsesWith(fused.getSum());
     site.getResult().replaceAllUsesWith(fused.getResult());

@@ -45,7 +45,7 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
       return report.declined(site, "q, k and v do not fill the value in this order");
     if (!keys->hasOneUse() || query.getType() != withColumnsOf(keys.getType(), queryColumns))
       return report.declined(site, "q and k are stored in different types");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::RopeAppend, site))
       return;
     OpBuilder builder(query);
     auto fused =

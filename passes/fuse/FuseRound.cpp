@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // round(op) becomes op with a narrower result type: the store is the rounding point.
-#include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
-#include "dialects/llm/LlmExpertOps.h"
-#include "dialects/llm/LlmMatmulOps.h"
 #include "passes/FusionReport.h"
 #include "passes/fuse/Passes.h"
 
@@ -34,11 +31,10 @@ struct FuseRound : ingot::impl::FuseRoundPassBase<FuseRound> {
     if (!cast<RankedTensorType>(site.getInput().getType()).getElementType().isF32())
       return report.declined(site, "the value is rounded before");
     // Other operations' result types follow from their operands or mean more than a store.
-    if (!isa<llm::EmbedOp, llm::NormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
-             llm::AttentionOp, llm::CombineOp>(producer))
+    if (!producer->hasTrait<llm::StoresResult>())
       return report.declined(site, "its producer " + producer->getName().getStringRef() +
                                        " cannot store another type");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::Round, site))
       return;
     site.getInput().setType(site.getType());
     site.replaceAllUsesWith(site.getInput());

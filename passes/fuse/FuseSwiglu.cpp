@@ -80,7 +80,7 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     if (!stacked && (half % report.target().pairOffset() != 0 || product.expertRows() != 2 * half))
       return report.declined(site, "a half is no multiple of " +
                                        Twine(report.target().pairOffset()) + " rows");
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::Swiglu, site))
       return;
     report.applied(fuse(report, site, product));
     gate->erase();

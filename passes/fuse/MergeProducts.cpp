@@ -45,7 +45,7 @@ void ingot::mergeProducts(FusionReport &report, ArrayRef<llm::MatmulOp> products
   std::string reason = obstacle(products);
   if (!reason.empty())
     return report.declined(first, reason);
-  if (!report.accepts(first))
+  if (!report.accepts(engine::Fusion::MergeProducts, first))
     return;
 
   OpBuilder builder(first);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.matmul %x, %w  becomes  llm.matmul %x, %w sums <tensor x 16, segment = 1024>.
+// llm.matmul %x, %w  becomes  llm.matmul %x, %w sums <tensor x 16, segment = 1024>, and so does
+// all else that adds.
 #include "dialects/engine/EngineOps.h"
-#include "dialects/llm/LlmMatmulOps.h"
+#include "dialects/llm/EncodedWeight.h"
 #include "passes/FusionReport.h"
 #include "passes/plan/Passes.h"
 
@@ -23,10 +24,10 @@ struct ChooseSums : ingot::impl::ChooseSumsPassBase<ChooseSums> {
     if (!report)
       return signalPassFailure();
     SmallVector<RangeAttr> declared = declaredRanges(module);
-    auto determinism = module->getAttrOfType<StringAttr>("engine.determinism");
-    bool isFast = determinism && determinism.getValue() == "fast";
-    report.forEach<llm::MatmulOp>([&](llm::MatmulOp op) {
-      if (op.getSums())
+    auto determinism = attributeOf<EngineDialect::DeterminismAttrHelper>(module);
+    bool isFast = determinism && determinism.getValue() == Determinism::Fast;
+    report.forEach<llm::SumsOpInterface>([&](llm::SumsOpInterface op) {
+      if (op.getSumsAttr())
         return;
       for (SumsAttr sums : report.target().sumsFor(op, declared))
         if (isFast || sums.getSegment() != -1) {

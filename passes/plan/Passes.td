@@ -8,10 +8,11 @@ class PlanPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
 }
 
 def ChooseSumsPass : PlanPass<"ingot-choose-sums"> {
-  let summary = "Settles in which order each product adds: the first order that its target offers";
+  let summary = "Settles in which order each operation adds: the first that its target offers";
   let description = [{
-    With `engine.determinism = "fast"` on the module also orders that leave segments to the kernel,
-    with which a result depends on the number of rows beside it. An order that is settled stays.
+    With `engine.determinism = #engine.determinism<fast>` on the module also orders that leave
+    segments to the kernel, with which a result depends on the number of rows beside it. An order
+    that is settled stays.
   }];
 }
 

@@ -75,7 +75,7 @@ struct PlanMemory : ingot::impl::PlanMemoryPassBase<PlanMemory> {
     };
     unit.walk([&](Operation *op) {
       for (NamedAttribute attribute : op->getAttrs())
-        if (isa<LaunchOp, CopyOp, CollectiveOp, HostCallOp, SegmentOp>(op))
+        if (op->hasTrait<Instruction>())
           attribute.getValue().walk([&](FlatSymbolRefAttr name) { touch(name.getValue()); });
       ++clock;
     });

@@ -45,7 +45,7 @@ public:
     declared = declaredRanges(module);
     tuning.emplace(module, *provider, declared);
 
-    auto target = module->getAttrOfType<TargetAttr>("engine.target");
+    auto target = attributeOf<EngineDialect::TargetAttrHelper>(module);
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto unit =
         UnitOp::create(builder, module.getLoc(), "unit", target, 0, 1, StringAttr(), StringAttr());
@@ -131,7 +131,8 @@ private:
 
   /// The buffer of a function argument.
   FailureOr<FlatSymbolRefAttr> argumentBuffer(func::FuncOp function, unsigned index) {
-    auto name = function.getArgAttrOfType<StringAttr>(index, "llm.input");
+    auto name = function.getArgAttrOfType<StringAttr>(
+        index, llm::LlmDialect::InputAttrHelper::getNameStr());
     Type type = function.getArgument(index).getType();
     if (!name)
       return function.emitOpError() << "argument " << index << " has no llm.input name";
@@ -211,7 +212,8 @@ private:
     }
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
-      auto name = function.getResultAttrOfType<StringAttr>(i, "llm.output");
+      auto name = function.getResultAttrOfType<StringAttr>(
+          i, llm::LlmDialect::OutputAttrHelper::getNameStr());
       if (!name || valueBuffers.count(value))
         return function.emitOpError() << "result " << i << " must have its own llm.output name";
       valueBuffers[value] =
@@ -302,13 +304,16 @@ private:
     return success();
   }
 
-  /// Fails if a kernel adds in another order than the operation prescribes, or than the others.
+  /// Fails if the operation adds without an order, or a kernel in another one.
   static LogicalResult checkSums(Operation &op, ArrayRef<KernelVariant> variants) {
-    auto sums = op.getAttrOfType<SumsAttr>("sums");
-    if (!sums && !variants.empty()) // then all agree
-      sums = variants.front().sums;
+    auto adds = dyn_cast<llm::SumsOpInterface>(op);
+    if (!adds)
+      return success();
+    SumsAttr sums = adds.getSumsAttr();
+    if (!sums)
+      return op.emitOpError() << "INGOT-E4009: it adds, and has no order of sums";
     for (const KernelVariant &variant : variants)
-      if (sums && variant.fact(kPlainKernel).empty() && !sums.admits(variant.sums))
+      if (variant.fact(kPlainKernel).empty() && !sums.admits(variant.sums))
         return op.emitOpError() << "INGOT-E4008: a kernel '" << variant.source
                                 << "' adds in the order "
                                 << (variant.sums ? variant.sums.text() : "that it does not tell")

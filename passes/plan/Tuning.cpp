@@ -61,8 +61,8 @@ std::string nameOf(TuningAttr tuning) {
 
 Tuning::Tuning(ModuleOp module, const KernelProvider &provider, ArrayRef<RangeAttr> declared)
     : provider(provider), declared(declared),
-      wantsCandidates(module->hasAttr("engine.tuning_candidates")) {
-  if (auto list = module->getAttrOfType<ArrayAttr>("engine.tuning"))
+      wantsCandidates(attributeOf<EngineDialect::TuningCandidatesAttrHelper>(module)) {
+  if (auto list = attributeOf<EngineDialect::TuningAttrHelper>(module))
     for (auto tuning : list.getAsRange<TuningAttr>())
       entries.push_back({tuning, false, "no product of this size and format"});
 }

@@ -2,7 +2,6 @@
 // Weight formats, rounding points of activations, and the type of the KV cache.
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
-#include "dialects/llm/LlmExpertOps.h"
 #include "dialects/llm/LlmMatmulOps.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
@@ -20,14 +19,23 @@ namespace ingot {
 using namespace mlir;
 using namespace ingot;
 using llm::EncodedWeight;
+using llm::LlmDialect;
 
 namespace {
+
+/// An attribute of `op`, which loses it; null without.
+template <class Helper> auto taken(Operation *op) {
+  auto value = engine::attributeOf<Helper>(op);
+  if (value)
+    Helper(op->getContext()).removeAttr(op);
+  return value;
+}
 
 struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     module.walk([&](Operation *op) {
-      if (Attribute format = op->removeAttr("llm.format"))
+      if (Attribute format = taken<LlmDialect::FormatAttrHelper>(op))
         formatWeight(op->getResult(0), format);
     });
     module.walk([&](llm::ConcatRowsOp op) {
@@ -35,14 +43,13 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
       stackEncoded(op);
     });
     for (auto function : module.getOps<func::FuncOp>()) {
-      if (auto kv = module->getAttrOfType<TypeAttr>("llm.kv"))
+      if (auto kv = engine::attributeOf<LlmDialect::KvAttrHelper>(module))
         setKvElement(function, kv.getValue());
       function.walk([&](llm::KvAppendOp op) {
-        auto scales = dyn_cast_or_null<DenseF32ArrayAttr>(op->removeAttr("llm.static_scales"));
-        if (scales)
+        if (auto scales = taken<LlmDialect::StaticScalesAttrHelper>(op))
           setStaticScales(op, scales);
       });
-      if (auto store = module->getAttrOfType<TypeAttr>("llm.store"))
+      if (auto store = engine::attributeOf<LlmDialect::StoreAttrHelper>(module))
         if (!store.getValue().isF32())
           roundActivations(function, store.getValue());
     }
@@ -197,8 +204,7 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
   /// Whether the result of `op` is a value that a step stores. A product that only feeds its own
   /// bias is not, nor are results of the program (logits).
   static bool isStored(Operation &op) {
-    if (!isa<llm::EmbedOp, llm::NormOp, llm::MatmulOp, llm::PointwiseOp, llm::RopeOp,
-             llm::AttentionOp, llm::CombineOp>(op))
+    if (!op.hasTrait<llm::StoresResult>())
       return false;
     for (Operation *user : op.getResult(0).getUsers()) {
       if (isa<func::ReturnOp>(user))

@@ -21,23 +21,19 @@ namespace {
 
 struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeActivations> {
   void runOnOperation() override {
-    auto attribute = getOperation()->getAttrOfType<StringAttr>("llm.compute");
-    StringRef compute = attribute ? attribute.getValue() : StringRef();
-    isStatic = compute.ends_with("-static");
-    integers = compute.starts_with("int8");
-    if (auto columns = getOperation()->getAttrOfType<IntegerAttr>("llm.compute_group"))
-      group = columns.getInt();
-    if (isStatic || compute.ends_with("-dynamic")) {
+    compute = engine::attributeOf<llm::LlmDialect::ComputeAttrHelper>(getOperation());
+    if (compute) {
       FusionReport report(getOperation(), getArgument());
       if (!report)
         return signalPassFailure();
       report.forEach<llm::MatmulOp>([&](llm::MatmulOp op) { visit(report, op); });
     }
-    getOperation()->walk([](llm::MatmulOp op) { op->removeAttr(kStaticScale); });
+    getOperation()->walk([](llm::MatmulOp op) { op->removeAttr(StaticScale::getNameStr()); });
   }
 
   void visit(FusionReport &report, llm::MatmulOp site) {
     std::optional<llm::EncodingAttr> encoding = site.getEncoding();
+    bool integers = compute.getElement().isInteger();
     bool fits = encoding &&
                 (integers ? hasIntegers(site, *encoding) : isFloat(encoding->facts().element()));
     if (!fits)
@@ -47,11 +43,11 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
               (encoding ? "in " + std::string(encoding->facts().row().name) : "without encoding") +
               " has no product with " + (integers ? "int8" : "fp8") + " activations");
     FloatAttr scale;
-    if (isStatic && !(scale = site->getAttrOfType<FloatAttr>(kStaticScale)))
+    if (compute.getStaticScales() && !(scale = engine::attributeOf<StaticScale>(site)))
       return report.declined(site, "the checkpoint has no scale for its input");
     if (std::string reason = groupObstacle(report, site, *encoding); !reason.empty())
       return report.declined(site, reason);
-    if (!report.accepts(site))
+    if (!report.accepts(engine::Fusion::QuantizeActivation, site))
       return;
     // Products of one input and one scale share its quantized form.
     llm::QuantizeActivationOp &quantized = quantizedForms[{site.getInput(), scale}];
@@ -61,15 +57,13 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
       builder.setInsertionPointAfterValue(
           literal && isa<BlockArgument>(site.getInput()) ? literal : site.getInput());
       auto type = cast<RankedTensorType>(site.getInput().getType());
-      Type element =
-          integers ? Type(builder.getI8Type()) : Type(Float8E4M3FNType::get(builder.getContext()));
       SmallVector<int64_t> shape{type.getShape().front()};
       if (hasGroups(site))
-        shape.push_back(type.getShape().back() / group);
+        shape.push_back(type.getShape().back() / compute.getGroup());
       auto scales = RankedTensorType::get(shape, builder.getF32Type(), type.getEncoding());
-      quantized =
-          llm::QuantizeActivationOp::create(builder, site.getLoc(), llm::withElement(type, element),
-                                            scales, site.getInput(), literal);
+      quantized = llm::QuantizeActivationOp::create(builder, site.getLoc(),
+                                                    llm::withElement(type, compute.getElement()),
+                                                    scales, site.getInput(), literal);
     }
     site.getInputMutable().assign(quantized.getResult());
     site.getInputScalesMutable().assign(quantized.getScales());
@@ -78,7 +72,7 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
 
   /// Whether a row of the input of `site` has several scales.
   bool hasGroups(llm::MatmulOp site) const {
-    return group > 0 && group < llm::columnsOf(site.getInput());
+    return compute.getGroup() > 0 && compute.getGroup() < llm::columnsOf(site.getInput());
   }
 
   /// Why the input of `site` has no scales by groups where these are asked for; empty if it can.
@@ -88,6 +82,7 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
       return "";
     if (!report.target().scalesInputGroups())
       return "the target's products have one scale for each row of inputs";
+    int64_t group = compute.getGroup();
     std::string groups = "groups of " + std::to_string(group) + " columns";
     int64_t columns = llm::columnsOf(site.getInput()), stored = encoding.getGroup();
     if (columns % group != 0)
@@ -117,10 +112,9 @@ struct QuantizeActivations : ingot::impl::QuantizeActivationsPassBase<QuantizeAc
   }
 
   /// On a product: the scale that the checkpoint has for its input, an f32.
-  static constexpr StringLiteral kStaticScale = "llm.static_scale";
+  using StaticScale = llm::LlmDialect::StaticScaleAttrHelper;
 
-  bool isStatic = false, integers = false;
-  int64_t group = 0; ///< columns of an input that share a scale; 0: all
+  llm::ComputeAttr compute; ///< null: products read what is stored
   DenseMap<std::pair<Value, Attribute>, llm::QuantizeActivationOp> quantizedForms;
 };
 

@@ -32,7 +32,8 @@ std::string roleOf(OpOperand &use) {
 
 /// The recipe's word for the format of the weight read as `use`: "int4 group=64", "bf16".
 std::string formatOf(OpOperand &use) {
-  auto encoding = use.getOwner()->getAttrOfType<llm::EncodingAttr>("encoding");
+  auto reader = dyn_cast<llm::EncodedWeightOpInterface>(use.getOwner());
+  llm::EncodingAttr encoding = reader ? reader.getEncodingAttr() : llm::EncodingAttr();
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (encoding && roleOf(use) == "weight") {

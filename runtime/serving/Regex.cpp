@@ -2,6 +2,7 @@
 // A compiled regular expression whose cost is bounded: hostile patterns and texts end in an error.
 #include "runtime/serving/Regex.h"
 
+#include "runtime/schema/PatternGuard.h"
 #include "runtime/serving/Unicode.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -13,12 +14,10 @@ namespace ingot::runtime {
 
 namespace {
 
-constexpr size_t maxPatternBytes = 4 * 1024;
-constexpr unsigned maxRepeatCount = 64;
 constexpr uint32_t heapLimitKib = 64 * 1024;
 
 // PCRE2 counts a step when it may have to come back, so a scan is paid for only if it can be
-// undone: what makes scans final is refused (checkScans) and not made by the compiler.
+// undone: what makes scans final is refused (PatternGuard.h) and not made by the compiler.
 constexpr uint32_t compileOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE |
                                     PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE |
                                     PCRE2_NO_AUTO_POSSESS | PCRE2_NO_DOTSTAR_ANCHOR;
@@ -44,71 +43,6 @@ using CompileContext = std::unique_ptr<pcre2_compile_context, Releaser<pcre2_com
 using MatchContext = std::unique_ptr<pcre2_match_context, Releaser<pcre2_match_context_free>>;
 using MatchData = std::unique_ptr<pcre2_match_data, Releaser<pcre2_match_data_free>>;
 
-/// Whether a number of the repeat "{n,m}" at `at` is above maxRepeatCount.
-bool repeatsTooOften(std::string_view pattern, size_t at) {
-  unsigned count = 0;
-  for (char c : pattern.substr(at + 1)) {
-    if (c >= '0' && c <= '9')
-      count = count * 10 + static_cast<unsigned>(c - '0');
-    else if (c == ',')
-      count = 0;
-    else
-      break;
-    if (count > maxRepeatCount)
-      return true;
-  }
-  return false;
-}
-
-/// What in `pattern` would make work that no limit counts, or nothing: possessive and atomic
-/// repeats, repeats within lookarounds, long fixed repeats, references, verbs and recursion.
-std::string_view uncountedWork(std::string_view pattern) {
-  std::vector<bool> lookarounds; // per open group: is it, or does it lie in, one
-  bool inClass = false;
-  for (size_t at = 0; at < pattern.size(); ++at) {
-    const char c = pattern[at];
-    const std::string_view rest = pattern.substr(at);
-    if (c == '\\') {
-      const char escaped = at + 1 < pattern.size() ? pattern[at + 1] : '\\';
-      if (std::string_view("123456789gkKXQEG").find(escaped) != std::string_view::npos)
-        return "a reference, \\G, \\K, \\Q or \\X";
-      ++at;
-      // The braces of \p{L} and \x{20} repeat nothing.
-      const size_t brace = rest.size() > 2 && rest[2] == '{' ? pattern.find('}', at) : rest.npos;
-      if (std::string_view("pPxoN").find(escaped) != std::string_view::npos && brace != rest.npos)
-        at = brace;
-    } else if (inClass) {
-      inClass = c != ']';
-    } else if (c == '[') {
-      inClass = true;
-      if (rest.starts_with("[^]"))
-        at += 2;
-      else if (rest.starts_with("[]"))
-        ++at;
-    } else if (c == '(') {
-      const bool look = rest.starts_with("(?=") || rest.starts_with("(?!") ||
-                        rest.starts_with("(?<=") || rest.starts_with("(?<!");
-      if (rest.starts_with("(*") || (rest.starts_with("(?") && !look && !rest.starts_with("(?:") &&
-                                     !rest.starts_with("(?i:")))
-        return "a group other than (, (?:, (?i:, lookahead and lookbehind";
-      lookarounds.push_back(look || (!lookarounds.empty() && lookarounds.back()));
-      at += look ? (rest[2] == '<' ? 3 : 2) : rest.starts_with("(?") ? 1 : 0;
-    } else if (c == ')') {
-      if (!lookarounds.empty())
-        lookarounds.pop_back();
-    } else if (c == '*' || c == '+' || c == '{') {
-      if (!lookarounds.empty() && lookarounds.back())
-        return "a repeat within a lookaround";
-      if (c == '{' && repeatsTooOften(pattern, at))
-        return "a repeat count above 64";
-      const size_t end = c == '{' ? pattern.find('}', at) : at;
-      if (end != std::string_view::npos && pattern.substr(end + 1).starts_with('+'))
-        return "a possessive repeat";
-    }
-  }
-  return {};
-}
-
 Status outOfMemory() {
   return Status::error("INGOT-E6404", "no memory for matching a regular expression");
 }
@@ -116,11 +50,11 @@ Status outOfMemory() {
 } // namespace
 
 Result<Regex> Regex::compile(std::string_view pattern) {
-  if (pattern.size() > maxPatternBytes)
+  if (pattern.size() > schema::kMaxPatternBytes)
     return Status::error("INGOT-E5404",
                          "regular expression of " + std::to_string(pattern.size()) + " bytes",
-                         "at most " + std::to_string(maxPatternBytes) + " are allowed");
-  if (const std::string_view work = uncountedWork(pattern); !work.empty())
+                         "at most " + std::to_string(schema::kMaxPatternBytes) + " are allowed");
+  if (const std::string_view work = schema::uncountedWork(pattern); !work.empty())
     return Status::error("INGOT-E5404",
                          "regular expression '" + std::string(pattern) + "': " + std::string(work) +
                              " is not supported",

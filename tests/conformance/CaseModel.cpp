@@ -106,13 +106,15 @@ OwningOpRef<ModuleOp> conformance::modelOf(func::FuncOp function,
   func::FuncOp step = function.clone();
   step.setName("step");
   module->push_back(step);
-  (*module)->setAttr("engine.target", target);
+  engine::setAttribute<engine::EngineDialect::TargetAttrHelper>(*module, target);
   declareDims(*module);
   Builder names(module->getContext());
   for (unsigned i = 0; i < step.getNumArguments(); ++i)
-    step.setArgAttr(i, "llm.input", names.getStringAttr(inputName(i)));
+    step.setArgAttr(i, llm::LlmDialect::InputAttrHelper::getNameStr(),
+                    names.getStringAttr(inputName(i)));
   for (unsigned i = 0; i < step.getNumResults(); ++i)
-    step.setResultAttr(i, "llm.output", names.getStringAttr(outputName(i)));
+    step.setResultAttr(i, llm::LlmDialect::OutputAttrHelper::getNameStr(),
+                       names.getStringAttr(outputName(i)));
   auto builder = OpBuilder::atBlockBegin(&step.getBody().front());
   llvm::BitVector erased(step.getNumArguments());
   for (const CaseWeight &weight : weights) {

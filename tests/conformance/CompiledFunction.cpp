@@ -11,7 +11,6 @@
 #include "mlir/Parser/Parser.h"
 #include "tests/conformance/SourceDigest.h"
 #include "tests/conformance/StageSeconds.h"
-#include "tests/conformance/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include <gtest/gtest.h>
 #include <set>
@@ -66,7 +65,7 @@ CompiledFunction::compile(MLIRContext &context, const std::string &name, const s
   made->weights = weightsOf(made->function());
   made->compiled.module = modelOf(made->function(), made->weights, made->target);
   if (sums)
-    made->compiled.module->walk([&](llm::MatmulOp op) { op.setSumsAttr(sums); });
+    made->compiled.module->walk([&](llm::SumsOpInterface op) { op.setSumsAttr(sums); });
   StageTimer timer("compile " + name);
   for (const compiler::Stage &stage : compiler::stages()) {
     if (stage.name != "weights" && stage.name != "plan")

@@ -3,6 +3,7 @@
 // its weights streamed, loaded and run by the runtime on a guarded device.
 #pragma once
 
+#include "codegen/BuildCache.h"
 #include "compiler/build/EngineAssembly.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -31,6 +32,9 @@ struct ObservedLaunch {
 /// a build asks of them; or what the simulator runs, with fallbacks in the place of kernels that
 /// have some.
 enum class CudaCode : uint8_t { Ptx, PtxAndBinary, PtxOfFallbacks };
+
+/// What kernels are looked for in before they are compiled; null with --no-cache.
+std::unique_ptr<codegen::BuildCache> &buildCache();
 
 class CompiledFunction {
 public:

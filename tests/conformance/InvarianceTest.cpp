@@ -4,6 +4,8 @@
 #include "tests/conformance/Cases.h"
 #include "tests/conformance/Targets.h"
 
+#include "dialects/llm/EncodedWeight.h"
+#include "mlir/Parser/Parser.h"
 #include <gtest/gtest.h>
 #include <numeric>
 #include <set>
@@ -17,10 +19,13 @@ namespace {
 /// Rows of the large batch that every test looks at.
 constexpr int64_t kTokens = 67;
 
-bool isRowArgument(Type type) {
+/// Rows that a value has for each token; 0 for weights.
+int64_t rowsOfToken(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  auto rows = tensor ? dyn_cast_or_null<StringAttr>(tensor.getEncoding()) : StringAttr();
-  return rows && rows.getValue() == "T";
+  std::optional<llm::RowCount> rows = tensor && tensor.getEncoding() && !tensor.hasStaticShape()
+                                          ? llm::rowCountOf(tensor)
+                                          : std::nullopt;
+  return rows && rows->dim == "T" ? rows->factor : 0;
 }
 
 /// The batch that holds rows `picked` of `all`, in this order.
@@ -29,13 +34,15 @@ Inputs pickRows(const Inputs &all, const std::vector<int64_t> &picked, func::Fun
   inputs.dims.T = static_cast<int64_t>(picked.size());
   for (auto [argument, value] :
        llvm::zip_equal(function.getBody().front().getArguments(), inputs.arguments)) {
-    if (!isRowArgument(argument.getType()))
+    int64_t each = rowsOfToken(argument.getType());
+    if (each == 0)
       continue;
     HostTensor &tensor = value.tensor;
-    HostTensor rows(tensor.element, inputs.dims.T, tensor.columns);
+    HostTensor rows(tensor.element, inputs.dims.T * each, tensor.columns);
+    const int64_t codes = each * tensor.columns;
     for (size_t i = 0; i < picked.size(); ++i)
-      std::copy_n(tensor.codes.begin() + picked[i] * tensor.columns, tensor.columns,
-                  rows.codes.begin() + int64_t(i) * tensor.columns);
+      std::copy_n(tensor.codes.begin() + picked[i] * codes, codes,
+                  rows.codes.begin() + int64_t(i) * codes);
     tensor = rows;
   }
   return inputs;
@@ -75,22 +82,32 @@ void conformance::checkInvariance(const Case &which, CompiledFunction &compiled)
     for (size_t r = 0; r < results.size(); ++r)
       for (size_t i = 0; i < batch.size(); ++i) {
         const HostTensor &some = results[r].tensor, &one = expected[r].tensor;
-        ASSERT_TRUE(std::equal(some.codes.begin() + int64_t(i) * some.columns,
-                               some.codes.begin() + int64_t(i + 1) * some.columns,
-                               one.codes.begin() + batch[i] * one.columns))
+        const int64_t codes = some.size() / int64_t(batch.size());
+        ASSERT_TRUE(std::equal(some.codes.begin() + int64_t(i) * codes,
+                               some.codes.begin() + int64_t(i + 1) * codes,
+                               one.codes.begin() + batch[i] * codes))
             << "row " << batch[i] << " differs in a batch of " << batch.size();
       }
   }
 }
 
 bool conformance::hasInvariantRows(const Case &which) {
-  constexpr std::string_view families[] = {
-      "matmul_f32",      "matmul_i8",   "matmul_bf16", "matmul_f16",
-      "matmul_epilogue", "matmul_pair", "rms_norm",    "layer_norm",
-      "pointwise",       "quantize",    "rope",        "attention"};
-  return !which.fp8Products && llvm::any_of(families, [&](std::string_view family) {
-    return which.name.starts_with(family);
+  if (which.fp8Products)
+    return false;
+  auto module = parseSourceString<ModuleOp>(which.plain, &sharedContext());
+  bool found = false, all = true;
+  module->walk([&](func::FuncOp function) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      // Rows of several tokens that belong together.
+      if (auto role = function.getArgAttrOfType<StringAttr>(i, "test.role"))
+        all &= role.getValue() != "order" && role.getValue() != "rows";
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!op.hasTrait<llm::WeightExpression>()) {
+        found = true;
+        all &= op.hasTrait<llm::RowIndependent>();
+      }
   });
+  return found && all;
 }
 
 namespace {
@@ -239,3 +256,5 @@ TEST(Invariance, Quantize) { checkFamily(rowCases(), "quantize", 4); }
 TEST(Invariance, Rope) { checkFamily(rowCases(), "rope", 3); }
 TEST(Invariance, Attention) { checkFamily(attentionCases(), "attention", 3); }
 TEST(Invariance, NarrowAttention) { checkFamily(attentionCases(), "attention_bf16_bf16", 3); }
+TEST(Invariance, Combine) { checkFamily(expertCases(), "combine", 5); }
+TEST(Invariance, Route) { checkFamily(expertCases(), "route", 12); }

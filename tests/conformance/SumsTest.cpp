@@ -69,3 +69,61 @@ TEST(Sums, TheReferenceExecutesTheOrderOfATarget) {
   }
   EXPECT_TRUE(compared > 0 || fastTargets().empty());
 }
+
+TEST(Sums, SoOfNormsAndCombinedRows) {
+  size_t compared = 0;
+  for (const std::vector<Case> &cases : {rowCases(), expertCases()})
+    for (const Case &which : cases)
+      if (!which.fused && !which.full && !fastTargets().empty() &&
+          (which.name.starts_with("rms_norm") || which.name.starts_with("layer_norm") ||
+           which.name.starts_with("combine")))
+        compared += compareInOrder(which, fastTargets().front());
+  EXPECT_TRUE(compared > 0 || fastTargets().empty());
+}
+
+namespace {
+
+/// The first of `cases` whose results are f32 and whose name begins so.
+const Case &caseCalled(const std::vector<Case> &cases, const std::string &prefix) {
+  return *llvm::find_if(cases, [&](const Case &one) { return one.name.starts_with(prefix); });
+}
+
+/// How far the results of `which` in an order are from those in the reference's own; nothing where
+/// they are the same bits.
+std::optional<double> distance(const Case &which, engine::SumsAttr sums) {
+  auto run = [&](engine::SumsAttr order) {
+    auto compiled = CompiledFunction::compile(sharedContext(), "reference", which.plain, {},
+                                              CudaCode::Ptx, order);
+    Inputs inputs = makeInputs(compiled->function(), which, 17, 5);
+    return compiled->run(inputs.arguments, inputs.dims).front().tensor;
+  };
+  HostTensor own = run({}), other = run(sums);
+  double most = 0;
+  for (int64_t i = 0; i < own.size(); ++i)
+    most = std::max(most, std::abs(own.at(i) - other.at(i)) / (1 + std::abs(own.at(i))));
+  return own.codes == other.codes ? std::nullopt : std::optional(most);
+}
+
+} // namespace
+
+TEST(Sums, TheReferenceExecutesAnyOrderOfWhatAdds) {
+  const std::vector<Case> rows = rowCases(), attention = attentionCases(), experts = expertCases();
+  const Case *cases[] = {&caseCalled(rows, "rms_norm_f32_f32"),
+                         &caseCalled(attention, "attention_f32_f32"),
+                         &caseCalled(experts, "combine_f32")};
+  for (const Case *which : cases) {
+    size_t differing = 0;
+    for (auto [unit, width] : {std::pair(SumUnit::Columns, 1),
+                               {SumUnit::Pairs, 2},
+                               {SumUnit::Halves, 32},
+                               {SumUnit::Tensor, 16},
+                               {SumUnit::Lanes, 8}}) {
+      auto sums = engine::SumsAttr::get(&sharedContext(), unit, width, 0, /*segment=*/64);
+      SCOPED_TRACE(which->name + " in " + sums.text());
+      std::optional<double> apart = distance(*which, sums);
+      differing += apart.has_value();
+      EXPECT_LT(apart.value_or(0), 1e-5);
+    }
+    EXPECT_GE(differing, 1u) << which->name << " adds in one order alone";
+  }
+}

@@ -2,7 +2,6 @@
 // The targets that conformance runs on this machine, and the command line of the tests.
 #pragma once
 
-#include "codegen/BuildCache.h"
 #include "tests/conformance/Cases.h"
 #include <string>
 #include <vector>
@@ -26,9 +25,6 @@ const std::vector<std::string> &simulatedTargets();
 
 /// Whether --full was given: the larger grid, on every target.
 bool &fullGrid();
-
-/// What kernels are looked for in before they are compiled; null with --no-cache.
-std::unique_ptr<codegen::BuildCache> &buildCache();
 
 /// All cases of all families, for the whole program.
 const std::vector<Case> &allCases();

@@ -57,7 +57,8 @@ MAY_INCLUDE = {
     "compiler/checkpoint/quantized": ["compiler/checkpoint/files"],
     "compiler/checkpoint/gguf": ["compiler/checkpoint/files", "compiler/checkpoint/config",
                                  "compiler/checkpoint/quantized"],
-    "compiler/checkpoint/tokenizer": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
+    "compiler/checkpoint/tokenizer": ["compiler/checkpoint/files", "compiler/checkpoint/gguf",
+                                      "runtime/schema/PatternGuard.h"],
     "compiler/checkpoint": READERS,
     "compiler/recipe": ["compiler/checkpoint/files"],
     "compiler/tuning": ["compiler/checkpoint/files"],
@@ -97,6 +98,21 @@ COMPILER_HALF = ("numerics/", "dialects/", "passes/", "codegen/", "compiler/")
 # The longest chain of its folders that include each other; quantizing stands between building and
 # the commands.
 FLOORS = 8
+
+ALL_SOURCES = (*COMPILER_HALF, "runtime/", "tests/", "examples/")
+# Units that are one in several files: a language's values hold values, and its interpreter what it
+# calls; what is in parts because of its size. No ring is added.
+RINGS = [frozenset(f"runtime/{folder}/{name}" for name in names.split()) for folder, names in (
+    ("jinja", "Arguments Comparison Value"),
+    ("jinja", "Globals Interpreter Loop Macro Operators"),
+    ("jinja", "InputValue Template"),
+    ("engine", "Lifetimes Parameters Verify WeightFill"),
+    ("serving", "Detokenizer Tokenizer"),
+    ("simulator", "Addressing GlobalTracker RaceDetector"),
+    ("tools", "Program SessionArguments"))]
+
+# Lines of code in a row that no file of one half shares with one of the other.
+COPIED = 8
 
 # Sources that a change of one operation may rebuild, by what is generated of its family (decision
 # 0078).
@@ -155,9 +171,9 @@ def include_paths(tree):
                 yield f"{path}:{number}: no file {target} from the root of the repository"
 
 
-def _floors(tree, sources, node_of):
-    """The floor of each node, from 1, and what stands on itself."""
-    below, floors, loops = {}, {}, []
+def _floors(tree, sources, node_of, rings=()):
+    """The floor of each node, from 1, and what stands on itself but within one of `rings`."""
+    below, floors, loops, closed = {}, {}, [], set()
     for path, text in tree.with_suffix(".h", ".cpp"):
         if path.startswith(sources):
             found = below.setdefault(node_of(path), {})
@@ -169,7 +185,10 @@ def _floors(tree, sources, node_of):
     def stand(node, above):
         if node in above:
             loop = [*above[above.index(node):], node]
-            loops.append(f"{below[above[-1]][node]}: this leads up: {' -> '.join(loop)}")
+            known = {ring for ring in rings if ring.issuperset(loop)}
+            closed.update(known)
+            if not known:
+                loops.append(f"{below[above[-1]][node]}: this leads up: {' -> '.join(loop)}")
             return 0
         if node not in floors:
             floors[node] = 1 + max((stand(lower, [*above, node]) for lower in below[node]
@@ -178,6 +197,8 @@ def _floors(tree, sources, node_of):
 
     for node in sorted(below):
         stand(node, [])
+    loops += [f"{min(ring)}.h:1: no ring leads through {', '.join(sorted(ring))} any more"
+              for ring in rings if ring <= below.keys() and ring not in closed]
     return floors, loops
 
 
@@ -195,8 +216,26 @@ def folder_floors(tree):
 
 
 def unit_floors(tree):
-    """A unit (a header and its source) of the compiler includes none that stands on it."""
-    yield from _floors(tree, "compiler/", lambda path: os.path.splitext(path)[0])[1]
+    """A unit (a header and its source) includes none that stands on it."""
+    yield from _floors(tree, ALL_SOURCES, lambda path: os.path.splitext(path)[0], RINGS)[1]
+
+
+def copies(tree):
+    """What both halves do the same way, line by line, stands once, in runtime/schema."""
+    seen = {}
+    for path, text in sorted(tree.with_suffix(".h", ".cpp")):  # the compiler's half comes first
+        if not path.startswith((*COMPILER_HALF, "runtime/")):
+            continue
+        code = [(number, line.strip()) for number, line in lines(text)
+                if line.strip() and not line.strip().startswith(("//", "#"))]
+        for start in range(len(code) - COPIED + 1):
+            run = tuple(line for _, line in code[start:start + COPIED])
+            number = code[start][0]
+            if not path.startswith("runtime/"):
+                seen.setdefault(run, f"{path}:{number}")
+            elif run in seen:
+                yield f"{path}:{number}: {COPIED} lines that also stand at {seen[run]}"
+                break
 
 
 def reach(tree):
@@ -223,4 +262,4 @@ def reach(tree):
 
 
 RULES = [("includes", includes), ("include-paths", include_paths), ("floors", folder_floors),
-         ("units", unit_floors), ("reach", reach)]
+         ("units", unit_floors), ("copies", copies), ("reach", reach)]

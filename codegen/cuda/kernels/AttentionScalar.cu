@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention in f32, for types and head sizes that tensor cores do not take: one query head of
-// one token a block. Within a segment of 256 positions a score is the sum over the head's elements
+// one token a block. Within a segment of positions a score is the sum over the head's elements
 // that a lane has in order, then over lanes as warpSum does; weighted values are summed in order of
 // positions. One block does all segments of a token, so nothing else can change the numbers.
 // Buffers: query, positions, token_sequences, block_table, cache, sinks where there are any,
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kThreads = int(constants::threads);
 constexpr int kWarps = kThreads / kWarpSize;
-constexpr int kSegment = 256;
+constexpr int kSegment = int(constants::segment);
 constexpr int kQueryHeads = int(constants::query_heads);
 /// Elements of a head that a thread accumulates, and that a lane multiplies.
 constexpr int kThreadElements = int(ceilDiv(kHeadDim, kThreads));

@@ -10,7 +10,7 @@ constexpr int kGroup = kQueryHeads / kKvHeads; ///< query heads of a KV head
 constexpr int kThreads = int(constants::threads);
 constexpr int kWarps = kThreads / kWarpSize;
 
-constexpr int kSegment = 256;
+constexpr int kSegment = int(constants::segment);
 constexpr int kTile = kHeadDim > 128 ? 32 : 64;
 constexpr int kRows = 16;                  ///< rows of a product
 constexpr bool kFp8 = constants::fp8 != 0; ///< e4m3 on both sides of products

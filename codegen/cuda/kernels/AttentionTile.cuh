@@ -2,7 +2,7 @@
 // Attention on tensor cores: the steps that all its templates share, which fix the numbers of a
 // query head of a token whatever else is computed beside it.
 //
-// A segment is 256 positions, taken in tiles of kTile by absolute position. Per tile: scores by
+// A segment (constants::segment) is taken in tiles of kTile by absolute position. Per tile: scores by
 // mma.sync over the head's elements, 16 at a time in order; times scale * log2 e (and the keys'
 // scales); the running maximum is raised and what was summed before scaled by 2^(old - new);
 // weights 2^(score - maximum); a lane sums the weights of its columns in order; weighted values by

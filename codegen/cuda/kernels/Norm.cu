@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.norm, with residual, sum and quantized result where the operation has them: one row, or one
-// head of a row, a block. Numbers are summed by warps, a segment of 256 columns each: 8 columns of
+// head of a row, a block. Numbers are summed by warps, a segment each: the columns of
 // a lane in order, then the lanes as warpSum does; the segments in order. Buffers: input,
 // residual?, weight?, bias?, static_scale?, result, scales?, sum?.
 #include "Rows.cuh"
@@ -8,7 +8,7 @@
 namespace {
 
 constexpr i64 kColumns = constants::columns;
-constexpr int kLaneColumns = 8;
+constexpr int kLaneColumns = int(constants::lane_columns);
 constexpr i64 kSegments = ceilDiv(kColumns, kLaneColumns *kWarpSize);
 constexpr int kWarps = int(constants::threads) / kWarpSize;
 constexpr int kRounds = int(ceilDiv(kSegments, kWarps));

@@ -3,6 +3,7 @@
 // block_table, cache, sinks where there are any, result.
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/native/kernels/Mathematics.h"
+#include "codegen/reference/kernels/SumUnits.h"
 
 INGOT_CONST(value_dim);
 INGOT_CONST(value_stride); ///< elements from one value to the next: of a latent cache, of keys
@@ -17,7 +18,8 @@ INGOT_CONST(sink_type);
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
-constexpr int64_t kSegment = 256;
+/// Positions of a unit, at most (ReferenceProvider.cpp).
+constexpr int64_t kMostPositions = 128;
 /// Positions whose weights share a scale where products are of e4m3.
 constexpr int64_t kRun = 64;
 
@@ -36,12 +38,6 @@ static int64_t firstSeen(int64_t position) {
 struct Partial {
   float maximum, sum;
   float *values; ///< value_dim
-};
-
-/// Memory of one tile, in the launch's scratch.
-struct Scratch {
-  float scores[kSegment];
-  float values[1]; ///< 2 * value_dim
 };
 
 /// One query head and the cache of its sequence.
@@ -64,28 +60,36 @@ struct Query {
   float score(int64_t position) const {
     KvPlace at = place(position);
     float keyScale = kvScaled() ? *at.keyScale(kvHead) : 1.0f;
-    float sum = 0;
-    for (int64_t i = 0; i < ingot_const_head_dim; ++i) {
+    auto key = [&](int64_t i) {
       float key = loadElement(at.keys(), at.element(kvHead) + i, ingot_const_kv_type);
-      if (kvScaled())
-        key *= keyScale;
-      sum += element(i) * key;
-    }
+      return kvScaled() ? key * keyScale : key;
+    };
+    float sum = sumOf(0, ingot_const_head_dim, [&](int64_t i) { return element(i); }, key);
     float scaled = sum * queryScale * float(ingot_real_scale);
     if (ingot_real_softcap == 0)
       return scaled;
     return float(ingot_real_softcap * hyperbolicTangent(double(scaled) / ingot_real_softcap));
   }
 
-  void addValue(int64_t position, float weight, float *values) const {
-    KvPlace at = place(position);
-    float valueScale = kvScaled() ? *at.valueScale(kvHead) : 1.0f;
-    int64_t first = at.slot(kvHead) * ingot_const_value_stride;
+  /// values += the weighted ones of a unit's positions [begin, end).
+  void addValues(int64_t begin, int64_t end, const float *weights, float *values) const {
+    KvPlace at[kMostPositions];
+    float scales[kMostPositions];
+    for (int64_t i = 0; i < end - begin; ++i) {
+      at[i] = place(begin + i);
+      scales[i] = kvScaled() ? *at[i].valueScale(kvHead) : 1.0f;
+    }
     for (int64_t i = 0; i < ingot_const_value_dim; ++i) {
-      float value = loadElement(at.values(), first + i, ingot_const_kv_type);
-      if (kvScaled())
-        value *= valueScale;
-      values[i] += weight * value;
+      auto weight = [&](int64_t k) { return weights[k]; };
+      auto value = [&](int64_t k) {
+        float value =
+            loadElement(at[k].values(), at[k].slot(kvHead) * ingot_const_value_stride + i,
+                        ingot_const_kv_type);
+        return kvScaled() ? value * scales[k] : value;
+      };
+      values[i] = ingot_const_sum_unit == kLanes
+                      ? multiplyAdd(weight(0), value(0), values[i])
+                      : addUnit(values[i], 0, end - begin, weight, value);
     }
   }
 
@@ -99,7 +103,7 @@ struct Query {
     }
     float scale = amax > 0 ? amax / 448.0f : 1.0f;
     for (int64_t position = begin; position < end; ++position) {
-      // The value's scale is taken out again: addValue() multiplies by it.
+      // The value's scale is taken out again: addValues() multiplies by it.
       float &weight = weights[position - begin];
       weight = floatFromE4m3(e4m3FromFloat(weight / scale)) * scale /
                *place(position).valueScale(kvHead);
@@ -127,8 +131,9 @@ struct Query {
       roundWeights(run, next < end ? next : end, scores + (run - begin));
       run = next;
     }
-    for (int64_t position = begin; position < end; ++position)
-      addValue(position, scores[position - begin], partial.values);
+    const int64_t width = ingot_const_sum_unit == kLanes ? 1 : ingot_const_sum_width;
+    for (int64_t first = begin; first < end; first += width)
+      addValues(first, least(first + width, end), scores + (first - begin), partial.values);
   }
 };
 
@@ -158,14 +163,15 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     amax = value > amax ? value : -value > amax ? -value : amax;
   }
   query.queryScale = amax > 0 ? amax / 448.0f : 1.0f;
-  Scratch *scratch = static_cast<Scratch *>(launch->scratch);
-  Partial total = {-kInfinity, 0, scratch->values};
-  Partial segment = {-kInfinity, 0, scratch->values + ingot_const_value_dim};
+  // Scratch: the scores of a segment, the values of all and of a segment.
+  float *scores = static_cast<float *>(launch->scratch), *values = scores + ingot_const_sum_segment;
+  Partial total = {-kInfinity, 0, values};
+  Partial segment = {-kInfinity, 0, values + ingot_const_value_dim};
   for (int64_t i = 0; i < ingot_const_value_dim; ++i)
     total.values[i] = 0;
   for (int64_t begin = firstSeen(position); begin <= position;) {
-    int64_t next = (begin / kSegment + 1) * kSegment;
-    query.attend(begin, next <= position ? next : position + 1, scratch->scores, segment);
+    int64_t next = (begin / ingot_const_sum_segment + 1) * ingot_const_sum_segment;
+    query.attend(begin, next <= position ? next : position + 1, scores, segment);
     merge(total, segment);
     begin = next;
   }

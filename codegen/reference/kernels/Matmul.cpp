@@ -4,6 +4,7 @@
 #include "codegen/native/kernels/Groups.h"
 #include "codegen/native/kernels/Mathematics.h"
 #include "codegen/reference/kernels/RowMajorWeight.h"
+#include "codegen/reference/kernels/SumUnits.h"
 
 INGOT_CONST(input_type);
 INGOT_CONST(result_type);
@@ -13,14 +14,7 @@ INGOT_CONST(experts);      ///< with groups; 0: without
 INGOT_CONST(input_share);  ///< rows of the result that read one row of the input
 INGOT_CONST(input_scales); ///< of a row of the input
 
-INGOT_CONST(sum_unit);    ///< SumUnit
-INGOT_CONST(sum_width);   ///< columns of a unit
-INGOT_CONST(sum_group);   ///< columns whose sum is scaled; 0: weights are
-INGOT_CONST(sum_segment); ///< columns whose sum is formed alone
-INGOT_CONST(sum_fields);  ///< 1: eight columns change places
-
-// As engine::SumUnit.
-enum SumUnit : int64_t { kProducts, kColumns, kPairs, kHalves, kTensor };
+INGOT_CONST(sum_group); ///< columns whose sum is scaled; 0: weights are
 
 /// One row of the input by one row of the weight.
 struct Product {
@@ -35,40 +29,10 @@ struct Product {
   float right(int64_t k) const {
     return ingot_const_sum_group ? weight.stored(column, k) : weight.value(column, k);
   }
-  float plus(float sum, int64_t k) const {
-    constexpr int64_t places[] = {0, 2, 1, 3, 4, 6, 5, 7};
-    if (ingot_const_sum_fields)
-      k += places[k % 8] - k % 8;
-    return multiplyAdd(left(k), right(k), sum);
-  }
-
-  /// `sum` and the products of the unit's columns [begin, end).
-  float addUnit(float sum, int64_t begin, int64_t end) const {
-    if (ingot_const_sum_unit == kProducts)
-      return sum + left(begin) * right(begin);
-    if (ingot_const_sum_unit == kColumns)
-      return plus(sum, begin);
-    if (ingot_const_sum_unit == kPairs)
-      return plus(begin + 1 < end ? plus(sum, begin + 1) : sum, begin);
-    if (ingot_const_sum_unit == kHalves) {
-      float halves[2] = {0, 0};
-      for (int64_t k = begin; k < end; ++k)
-        halves[(k - begin) % 2] = plus(halves[(k - begin) % 2], k);
-      return sum + (halves[0] + halves[1]);
-    }
-    // A tensor core keeps what bits it has; the reference nearly all.
-    double all = sum;
-    for (int64_t k = begin; k < end; ++k)
-      all += double(left(k)) * double(right(k));
-    return float(all);
-  }
-
   /// The sum of columns [begin, end) in units.
   float sumOf(int64_t begin, int64_t end) const {
-    float sum = 0;
-    for (int64_t k = begin; k < end; k += ingot_const_sum_width)
-      sum = addUnit(sum, k, least(k + ingot_const_sum_width, end));
-    return sum;
+    return ::sumOf(
+        begin, end, [&](int64_t k) { return left(k); }, [&](int64_t k) { return right(k); });
   }
 
   /// Likewise, group by group.
@@ -88,18 +52,11 @@ struct Product {
     return sum;
   }
 
-  static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
   /// The segments' sums, in order.
   float sum() const {
-    int64_t size = ingot_const_weight_columns;
-    int64_t segment = ingot_const_sum_segment ? ingot_const_sum_segment : size;
-    float sum = 0;
-    for (int64_t begin = 0; begin < size; begin += segment) {
-      int64_t end = least(begin + segment, size);
-      sum += ingot_const_sum_group ? scaledSumOf(begin, end) : sumOf(begin, end);
-    }
-    return sum;
+    return sumOfSegments(ingot_const_weight_columns, [&](int64_t begin, int64_t end) {
+      return ingot_const_sum_group ? scaledSumOf(begin, end) : sumOf(begin, end);
+    });
   }
 
   /// Exact integer sums per group, each times its scale, fused; sums of the input times the

@@ -2,6 +2,7 @@
 // llm.norm without residual and quantization: one row, or one head of a row, a tile. Buffers:
 // input, weight?, bias?, result.
 #include "codegen/native/kernels/Elements.h"
+#include "codegen/reference/kernels/SumUnits.h"
 
 INGOT_CONST(columns); ///< that are normed together
 INGOT_CONST(heads);   ///< runs of so many columns in a row
@@ -15,18 +16,10 @@ INGOT_CONST(heads_differ); ///< 1: each head has its own numbers in both
 INGOT_CONST(result_type);
 INGOT_REAL(eps);
 
-constexpr int64_t kSegment = 256;
-
-/// The sum of number(i) over the columns, by segments.
-template <class Number> static float sumInOrder(Number number) {
-  float sum = 0;
-  for (int64_t begin = 0; begin < ingot_const_columns; begin += kSegment) {
-    float segment = 0;
-    for (int64_t i = begin; i < begin + kSegment && i < ingot_const_columns; ++i)
-      segment += number(i);
-    sum += segment;
-  }
-  return sum;
+/// The sum of left(i) * right(i) over the columns.
+template <class Left, class Right> static float sumInOrder(Left left, Right right) {
+  return sumOfSegments(ingot_const_columns,
+                       [&](int64_t begin, int64_t end) { return sumOf(begin, end, left, right); });
 }
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
@@ -43,8 +36,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     return loadElement(input, first + i, ingot_const_input_type) - mean;
   };
   if (ingot_const_centered)
-    mean = sumInOrder(number) / float(ingot_const_columns);
-  float squares = sumInOrder([&](int64_t i) { return number(i) * number(i); });
+    mean = sumInOrder(number, [](int64_t) { return 1.0f; }) / float(ingot_const_columns);
+  float squares = sumInOrder(number, number);
   float root = __builtin_sqrtf(squares / float(ingot_const_columns) + float(ingot_real_eps));
   for (int64_t i = 0; i < ingot_const_columns; ++i) {
     float value = number(i) / root;

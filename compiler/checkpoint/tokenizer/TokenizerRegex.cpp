@@ -3,19 +3,16 @@
 #include "compiler/checkpoint/tokenizer/TokenizerRegex.h"
 
 #include "compiler/checkpoint/tokenizer/TokenizerVocabulary.h"
+#include "runtime/schema/PatternGuard.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include <memory>
-#include <vector>
 
 namespace ingot::checkpoint {
 
 namespace {
-
-constexpr size_t maxPatternBytes = 4 * 1024;
-constexpr unsigned maxRepeatCount = 64;
 
 /// Oniguruma's \w: Unicode's word characters, and six digits of Latin-1 that are none.
 constexpr std::string_view wordClass =
@@ -135,72 +132,6 @@ private:
   std::string problem;
 };
 
-/// Whether a number of the repeat "{n,m}" at `at` is above maxRepeatCount.
-bool repeatsTooOften(std::string_view pattern, size_t at) {
-  unsigned count = 0;
-  for (char c : pattern.substr(at + 1)) {
-    if (c >= '0' && c <= '9')
-      count = count * 10 + static_cast<unsigned>(c - '0');
-    else if (c == ',')
-      count = 0;
-    else
-      break;
-    if (count > maxRepeatCount)
-      return true;
-  }
-  return false;
-}
-
-/// What in `pattern` the runtime refuses (runtime/serving/Regex.cpp says why), or nothing:
-/// possessive and atomic repeats, repeats within lookarounds, long fixed repeats, references,
-/// verbs, recursion.
-std::string_view uncountedWork(std::string_view pattern) {
-  std::vector<bool> lookarounds; // per open group: is it, or does it lie in, one
-  bool inClass = false;
-  for (size_t at = 0; at < pattern.size(); ++at) {
-    const char c = pattern[at];
-    const std::string_view rest = pattern.substr(at);
-    if (c == '\\') {
-      const char escaped = at + 1 < pattern.size() ? pattern[at + 1] : '\\';
-      if (std::string_view("123456789gkKXQEG").find(escaped) != std::string_view::npos)
-        return "a reference, \\G, \\K, \\Q or \\X";
-      ++at;
-      // The braces of \p{L} and \x{20} repeat nothing.
-      const size_t brace = rest.size() > 2 && rest[2] == '{' ? pattern.find('}', at) : rest.npos;
-      if (std::string_view("pPxoN").find(escaped) != std::string_view::npos && brace != rest.npos)
-        at = brace;
-    } else if (inClass) {
-      inClass = c != ']';
-    } else if (c == '[') {
-      inClass = true;
-      if (rest.starts_with("[^]"))
-        at += 2;
-      else if (rest.starts_with("[]"))
-        ++at;
-    } else if (c == '(') {
-      const bool look = rest.starts_with("(?=") || rest.starts_with("(?!") ||
-                        rest.starts_with("(?<=") || rest.starts_with("(?<!");
-      if (rest.starts_with("(*") || (rest.starts_with("(?") && !look && !rest.starts_with("(?:") &&
-                                     !rest.starts_with("(?i:")))
-        return "a group other than (, (?:, (?i:, lookahead and lookbehind";
-      lookarounds.push_back(look || (!lookarounds.empty() && lookarounds.back()));
-      at += look ? (rest[2] == '<' ? 3 : 2) : rest.starts_with("(?") ? 1 : 0;
-    } else if (c == ')') {
-      if (!lookarounds.empty())
-        lookarounds.pop_back();
-    } else if (c == '*' || c == '+' || c == '{') {
-      if (!lookarounds.empty() && lookarounds.back())
-        return "a repeat within a lookaround";
-      if (c == '{' && repeatsTooOften(pattern, at))
-        return "a repeat count above 64";
-      const size_t end = c == '{' ? pattern.find('}', at) : at;
-      if (end != std::string_view::npos && pattern.substr(end + 1).starts_with('+'))
-        return "a possessive repeat";
-    }
-  }
-  return {};
-}
-
 /// Why PCRE2 does not take `pattern`, or nothing. The options are those of the runtime.
 std::string compileError(const std::string &pattern) {
   int error = 0;
@@ -226,14 +157,14 @@ Expected<std::string> translateRegex(std::string_view pattern, const std::string
                  message("the regular expression ", inQuotes(pattern), " is not supported: ", why),
                  where, "rewrite it without that"};
   };
-  if (pattern.size() > maxPatternBytes || !isUtf8(pattern))
-    return refuse(message("longer than ", maxPatternBytes, " bytes or not UTF-8"));
+  if (pattern.size() > schema::kMaxPatternBytes || !isUtf8(pattern))
+    return refuse(message("longer than ", schema::kMaxPatternBytes, " bytes or not UTF-8"));
   Translator translator(pattern);
   if (const std::string problem = translator.run(); !problem.empty())
     return refuse(problem);
-  if (translator.out.size() > maxPatternBytes)
+  if (translator.out.size() > schema::kMaxPatternBytes)
     return refuse("it is too long");
-  if (const std::string_view work = uncountedWork(translator.out); !work.empty())
+  if (const std::string_view work = schema::uncountedWork(translator.out); !work.empty())
     return refuse(std::string(work));
   if (const std::string problem = compileError(translator.out); !problem.empty())
     return refuse(problem);

@@ -554,3 +554,8 @@ module attributes {test.sums = #engine.sums<columns x 1, segment = -2>} {}
 
 // expected-error @+1 {{sums of integers are exact: they have no segments and no parts}}
 module attributes {test.sums = #engine.sums<integers x 32, group = 32, segment = 512>} {}
+
+// -----
+
+// expected-error @+1 {{"engine.determinism" is no attribute of the dialect}}
+module attributes {engine.determinism = "fast"} {}

@@ -273,3 +273,11 @@ func.func @f(%l: tensor<?x64xf32, "L">, %p: tensor<?x16xi32, "L">, %i: tensor<?x
       -> (tensor<?xi32, "L">, tensor<?xf32, "L">, tensor<?x20xi32, "L">, tensor<?x20xf32, "L">)
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<?x128xbf16, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">, %b: tensor<?x?xi32, "S">, %c: !llm.kv<2 x 32 x bf16, block = 16>) {
+  // expected-error @+1 {{adds in segments of positions, without groups}}
+  %y = llm.attention %q at %p, %s, %b over %c scale 0.125 sums <columns x 1> : tensor<?x128xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 32 x bf16, block = 16> -> tensor<?x128xbf16, "T">
+  return
+}

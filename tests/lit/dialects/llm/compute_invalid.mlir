@@ -361,3 +361,23 @@ func.func @f(%x: tensor<?x12xi8, "T">, %xs: tensor<?x2xf32, "T">, %w: tensor<4x1
       : tensor<?x12xi8, "T">, tensor<4x12xi4> -> tensor<?x4xf32, "T">
   return
 }
+
+// -----
+
+// expected-error @+1 {{"llm.stores" is no attribute of the dialect}}
+module attributes {llm.stores = bf16} {}
+
+// -----
+
+// expected-error @+1 {{"llm.compute" is no attribute of the dialect, or of a type other than that of "int8-dynamic"}}
+module attributes {llm.compute = "int8-dynamic"} {}
+
+// -----
+
+// expected-error @+1 {{products read activations of i8 or f8E4M3FN, not of 'bf16'}}
+module attributes {llm.compute = #llm.compute<bf16>} {}
+
+// -----
+
+// expected-error @+1 {{groups of columns have scales of their own in i8, found at run time}}
+module attributes {llm.compute = #llm.compute<i8, static_scales = true, group = 32>} {}

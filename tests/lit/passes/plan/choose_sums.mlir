@@ -21,6 +21,24 @@ module attributes {engine.target = #amx} {
     %y = llm.matmul %x, %w input_scales(%s : tensor<?xf32, "T">) scales(%d : tensor<64x4xf32>) <"int4", group = 32, zero_points = false> : tensor<?x128xi8, "T">, tensor<64x128xi4> -> tensor<?x64xf32, "T">
     return %y : tensor<?x64xf32, "T">
   }
+  // CHECK-LABEL: func.func @norm
+  // CHECK: llm.norm {{.*}}sums <products x 1, segment = 256>
+  func.func @norm(%x: tensor<?x64xf32, "T">) -> tensor<?x64xf32, "T"> {
+    %y = llm.norm %x eps 1.0e-5 : tensor<?x64xf32, "T"> -> tensor<?x64xf32, "T">
+    return %y : tensor<?x64xf32, "T">
+  }
+  // CHECK-LABEL: func.func @combine
+  // CHECK: llm.combine {{.*}}sums <products x 1>
+  func.func @combine(%x: tensor<?x64xf32, "T * 2">) -> tensor<?x64xf32, "T"> {
+    %y = llm.combine %x : tensor<?x64xf32, "T * 2"> -> tensor<?x64xf32, "T">
+    return %y : tensor<?x64xf32, "T">
+  }
+  // CHECK-LABEL: func.func @attention
+  // CHECK: llm.attention {{.*}}sums <halves x 32, segment = 256, parts = 2>
+  func.func @attention(%q: tensor<?x128xbf16, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">, %b: tensor<?x?xi32, "S">, %c: !llm.kv<2 x 32 x bf16, block = 16>) -> tensor<?x128xbf16, "T"> {
+    %y = llm.attention %q at %p, %s, %b over %c scale 0.125 : tensor<?x128xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 32 x bf16, block = 16> -> tensor<?x128xbf16, "T">
+    return %y : tensor<?x128xbf16, "T">
+  }
   // What is settled stays.
   // CHECK-LABEL: func.func @settled
   // CHECK: llm.matmul {{.*}}sums <pairs x 2, segment = 256>
@@ -56,7 +74,7 @@ module attributes {engine.target = #hopper} {
 // -----
 
 #hopper = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90>
-module attributes {engine.target = #hopper, engine.determinism = "fast"} {
+module attributes {engine.target = #hopper, engine.determinism = #engine.determinism<fast>} {
   engine.dim @T "step" 1 to 512
   // CHECK-LABEL: func.func @shared
   // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = -1>

@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --split-input-file --verify-diagnostics --ingot-select-kernels | FileCheck %s
+// RUN: %ingot_opt %s --split-input-file --verify-diagnostics --ingot-choose-sums --ingot-select-kernels | FileCheck %s
 
 // Caches of one window are a group with a block table of its own, that of all positions first.
 

@@ -2,7 +2,7 @@
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 #int8 = #llm.encoding<"int8", group = 0, zero_points = false>
-module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
+module attributes {engine.target = #x86, llm.compute = #llm.compute<i8>} {
   // Two products of one input share its quantized form.
   // CHECK-LABEL: @shared
   // CHECK: %[[Q:.+]], %[[S:.+]] = llm.quantize_activation %arg0 : tensor<?x64xf32, "T"> -> tensor<?x64xi8, "T">, tensor<?xf32, "T">
@@ -23,7 +23,7 @@ module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
 // -----
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
-module attributes {engine.target = #x86, llm.compute = "bf16"} {
+module attributes {engine.target = #x86} {
   // CHECK-LABEL: @not_asked
   // CHECK-NOT: llm.quantize_activation
   func.func @not_asked(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xbf16>) -> tensor<?x8xf32, "T"> {
@@ -36,7 +36,7 @@ module attributes {engine.target = #x86, llm.compute = "bf16"} {
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 #affine = #llm.encoding<"affine4", group = 32, zero_points = false>
-module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
+module attributes {engine.target = #x86, llm.compute = #llm.compute<i8>} {
   // CHECK-LABEL: @offsets
   // CHECK: llm.quantize_activation
   func.func @offsets(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi4>, %s: tensor<8x2xf32>, %z: tensor<8x2xf32>) -> tensor<?x8xf32, "T"> {
@@ -50,7 +50,7 @@ module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 #book = #llm.encoding<"codebook4", group = 32, zero_points = false>
-module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
+module attributes {engine.target = #x86, llm.compute = #llm.compute<i8>} {
   // CHECK-LABEL: @code_books
   // CHECK: llm.quantize_activation
   // CHECK-NOT: llm.quantize_activation
@@ -69,7 +69,7 @@ module attributes {engine.target = #x86, llm.compute = "int8-dynamic"} {
 
 #cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
 #affine = #llm.encoding<"affine4", group = 32, zero_points = false>
-module attributes {engine.target = #cuda, llm.compute = "int8-dynamic"} {
+module attributes {engine.target = #cuda, llm.compute = #llm.compute<i8>} {
   // CHECK-LABEL: @offsets_on_cuda
   // CHECK-NOT: llm.quantize_activation
   func.func @offsets_on_cuda(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi4>, %s: tensor<8x2xf32>, %z: tensor<8x2xf32>) -> tensor<?x8xf32, "T"> {
@@ -84,7 +84,7 @@ module attributes {engine.target = #cuda, llm.compute = "int8-dynamic"} {
 // Scales of the checkpoint: products that share one share the quantized input.
 #cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
 #fp8 = #llm.encoding<"fp8", group = 0, zero_points = false>
-module attributes {engine.target = #cuda, llm.compute = "fp8-static"} {
+module attributes {engine.target = #cuda, llm.compute = #llm.compute<f8E4M3FN, static_scales = true>} {
   // CHECK-LABEL: @static
   // CHECK-DAG: %[[A:.+]] = llm.literal "{{.+}}.input_scale" dense<2.500000e-01> : tensor<1xf32>
   // CHECK-DAG: %[[B:.+]] = llm.literal "{{.+}}.input_scale" dense<5.000000e-01> : tensor<1xf32>
@@ -112,7 +112,7 @@ module attributes {engine.target = #cuda, llm.compute = "fp8-static"} {
 // What the recipe does not ask for is not taken.
 #cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
 #fp8 = #llm.encoding<"fp8", group = 0, zero_points = false>
-module attributes {engine.target = #cuda, llm.compute = "bf16"} {
+module attributes {engine.target = #cuda} {
   // CHECK-LABEL: @not_static
   // CHECK-NOT: static
   func.func @not_static(%x: tensor<?x64xbf16, "T">, %w: tensor<16x64xf8E4M3FN>, %s: tensor<16x1xf32>) -> tensor<?x16xf32, "T"> {
@@ -126,7 +126,7 @@ module attributes {engine.target = #cuda, llm.compute = "bf16"} {
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 #int8 = #llm.encoding<"int8", group = 0, zero_points = false>
 #int4 = #llm.encoding<"int4", group = 48, zero_points = false>
-module attributes {engine.target = #x86, llm.compute = "int8-dynamic", llm.compute_group = 32 : i64} {
+module attributes {engine.target = #x86, llm.compute = #llm.compute<i8, group = 32>} {
   // CHECK-LABEL: @groups
   // A row that is one group has one scale.
   // CHECK: llm.quantize_activation %arg2 : tensor<?x32xf32, "T"> -> tensor<?x32xi8, "T">, tensor<?xf32, "T">
@@ -154,7 +154,7 @@ module attributes {engine.target = #x86, llm.compute = "int8-dynamic", llm.compu
 
 #cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 100>
 #int8 = #llm.encoding<"int8", group = 0, zero_points = false>
-module attributes {engine.target = #cuda, llm.compute = "int8-dynamic", llm.compute_group = 32 : i64} {
+module attributes {engine.target = #cuda, llm.compute = #llm.compute<i8, group = 32>} {
   // CHECK-LABEL: @no_groups
   // CHECK-NOT: llm.quantize_activation
   func.func @no_groups(%x: tensor<?x64xf32, "T">, %w: tensor<8x64xi8>, %s: tensor<8x1xf32>) -> tensor<?x8xf32, "T"> {
