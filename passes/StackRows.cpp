@@ -37,7 +37,7 @@ StringRef ingot::stackObstacle(const EncodedWeight &first, const EncodedWeight &
       !sameElements(first.scales, other.scales))
     return "the weights have different formats";
   if (first.facts().hasCodeBook() && !isSameTable(first.zeros, other.zeros))
-    return "the weights have different code books";
+    return "the weights have different codebooks";
   if (first.facts().scales == kTableScales && !isSameTable(first.superScales, other.superScales))
     return "the weights have different tables of scales";
   return "";

@@ -68,7 +68,7 @@ std::optional<std::string> CudaProvider::declines(engine::Fusion fusion, Operati
   auto matmul = dyn_cast<llm::MatmulOp>(site);
   if (fusion == engine::Fusion::QuantizeActivation && matmul &&
       matmul.getEncodedWeight().facts().zeros() > kZeroPoints)
-    return "integer products have neither offsets nor code books here";
+    return "integer products have neither offsets nor codebooks here";
   return std::nullopt;
 }
 

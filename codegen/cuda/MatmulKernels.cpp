@@ -37,7 +37,7 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
   if (shape.weight.isInteger() && !op.getEncoding())
     return "an integer weight needs an encoding";
   if (shape.integer && shape.zeros > kZeroPoints)
-    return "integer products have neither offsets nor code books";
+    return "integer products have neither offsets nor codebooks";
   if (op.getInputScales() && llm::columnsOf(op.getInputScales()) > 1)
     return kInputGroups;
   if (shape.group % kSimpleGroup != 0)

@@ -19,7 +19,7 @@ enum class FragmentLayout {
   Bytes,       ///< 8-bit elements that meet 16-bit inputs: 32 columns
   Quads,       ///< 8-bit elements that meet 8-bit inputs: 32 columns, four side by side
   Nibbles,     ///< int4 that meets 16-bit inputs: 64 columns
-  NibblePairs, ///< places in a code book, likewise: columns 2t and 2t + 1 side by side
+  NibblePairs, ///< places in a codebook, likewise: columns 2t and 2t + 1 side by side
   NibbleQuads, ///< int4 that meets i8 inputs: 64 columns
   Planes,      ///< elements in planes that meet 16-bit inputs: 64 columns
   PlaneQuads,  ///< the same that meet i8 inputs

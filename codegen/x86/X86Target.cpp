@@ -31,11 +31,11 @@ constexpr llvm::StringLiteral kFeatures[] = {
 constexpr llvm::StringLiteral kV3Vnni[] = {"avx2", "fma", "f16c", "bmi2", "avxvnni"};
 
 /// The kernels for AMX with plain code in place of its instructions: for tests on other machines.
-constexpr llvm::StringLiteral kTwin = "x86-64-v4+vnni+amx-twin";
+constexpr llvm::StringLiteral kEmulatedAmx = "x86-64-v4+vnni+amx-emulated";
 
 /// All targets, the least capable first.
 constexpr CpuLevel kLevels[] = {
-    {kTwin, "x86-64-v4", "+avx512vnni", {kFeatures, 10}, 1, x86V4VnniTemplates, true},
+    {kEmulatedAmx, "x86-64-v4", "+avx512vnni", {kFeatures, 10}, 1, x86V4VnniTemplates, true},
     {"x86-64-v3", "x86-64-v3", "", {kFeatures, 4}, 30, x86V3Templates},
     {"x86-64-v3+avxvnni", "x86-64-v3", "+avxvnni", kV3Vnni, 35, x86V3VnniTemplates},
     {"x86-64-v4", "x86-64-v4", "", {kFeatures, 9}, 40, x86V4Templates},
@@ -125,14 +125,15 @@ public:
     auto has = [&](llvm::StringRef feature) {
       return llvm::is_contained(level->required, feature);
     };
-    return createX86Provider(target, {level->templates(), has("amx-tile") || level->name == kTwin,
-                                      has("avx512bf16"), has("avx512vnni") || has("avxvnni")});
+    return createX86Provider(target,
+                             {level->templates(), has("amx-tile") || level->name == kEmulatedAmx,
+                              has("avx512bf16"), has("avx512vnni") || has("avxvnni")});
   }
 
 private:
   std::optional<std::string> canonicalName(llvm::StringRef name,
                                            std::string &error) const override {
-    if (name == kTwin)
+    if (name == kEmulatedAmx)
       return name.str();
     std::string reason = "the CPU has less than x86-64-v3";
     if (!isCpu(name)) {

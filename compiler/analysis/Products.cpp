@@ -111,7 +111,7 @@ private:
     if (norm.getBias())
       bias = normNumbers(norm.getBias());
     if (!numbers || (norm.getBias() && !bias)) {
-      group.whyNone = "its norm has no numbers of its own";
+      group.whyNone = "its norm has no weight of its own";
       return;
     }
     group.source = ProductGroup::Source::Norm;

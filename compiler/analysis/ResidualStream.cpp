@@ -155,7 +155,7 @@ private:
     }
     auto stored = numbers.getDefiningOp<llm::WeightOp>();
     if (!stored || !numbers.hasOneUse())
-      return refuse(norm, "a norm of it has no numbers of its own");
+      return refuse(norm, "a norm of it has no weight of its own");
     own.weight = stored.getName().str();
     result.norms.push_back(own);
     return true;

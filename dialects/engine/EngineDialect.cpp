@@ -171,7 +171,7 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         return emitError() << "digits along axis " << axis << " are no mixed-radix system";
       if (llvm::MulOverflow(product, radix, product) || llvm::MulOverflow(places, radix, places) ||
           places > kMaxPlaces)
-        return emitError() << "layout has more places than any weight has elements";
+        return emitError() << "layout has more indices than any weight has elements";
     }
   }
   for (size_t i = 0; i < digits.size(); i += 3)

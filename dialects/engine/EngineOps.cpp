@@ -117,7 +117,7 @@ LogicalResult KernelOp::verify() {
   if (DictionaryAttr facts = getFactsAttr())
     for (NamedAttribute fact : facts)
       if (!isa<StringAttr>(fact.getValue()))
-        return emitOpError() << "fact '" << fact.getName().getValue() << "' must be a string";
+        return emitOpError() << "metadata '" << fact.getName().getValue() << "' must be a string";
   for (std::optional<ArrayRef<int64_t>> extents : {getBlock(), getCluster()})
     if (extents && (extents->empty() || extents->size() > 3 || llvm::min_element(*extents)[0] < 1))
       return emitOpError() << "block and cluster have one to three positive extents";

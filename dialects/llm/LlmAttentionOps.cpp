@@ -105,7 +105,7 @@ LogicalResult AttentionOp::verify() {
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
     return emitOpError() << "softcap must be positive";
   if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(columns / cache.getHeadDim()))
-    return emitOpError() << "sinks must be one number for each query head";
+    return emitOpError() << "sinks must be one value for each query head";
   return success();
 }
 

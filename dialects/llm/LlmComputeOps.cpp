@@ -72,7 +72,7 @@ LogicalResult NormOp::verify() {
   if (getWeight() && typeOf(getWeight()).getNumElements() != numbers)
     return emitOpError() << "weight must have one factor per column";
   if (getBias() && typeOf(getBias()).getNumElements() != numbers)
-    return emitOpError() << "bias must have one number per column, as the weight has";
+    return emitOpError() << "bias must have one value per column, as the weight has";
   bool quantized = typeOf(getResult()).getElementTypeBitWidth() == 8;
   if (quantized != static_cast<bool>(getScales()))
     return emitOpError() << "scales go with an 8-bit result and only with it";

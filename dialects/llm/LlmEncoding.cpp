@@ -192,7 +192,7 @@ static LogicalResult verifyZeros(Operation *op, EncodingAttr attribute, RankedTe
     return zeros.getShape() == ArrayRef<int64_t>{numbers} && zeros.getElementType().isF32()
                ? success()
                : op->emitOpError()
-                     << "a code book must be " << numbers << " f32 numbers, not " << zeros;
+                     << "a codebook must be " << numbers << " f32 numbers, not " << zeros;
   }
   if (zeros.getShape() != scales.getShape())
     return op->emitOpError() << "zero points and scales must have the same shape";

@@ -32,7 +32,7 @@ LogicalResult RouteOp::verify() {
     return emitOpError() << "a token has more experts than there are";
   const int64_t count = columnsOf(getLogits());
   if (getBias() && typeOf(getBias()).getNumElements() != count)
-    return emitOpError() << "bias must have one number per expert";
+    return emitOpError() << "bias must have one value per expert";
   if (!getGroups())
     return success();
   ArrayRef<int64_t> groups = *getGroups();
@@ -51,7 +51,7 @@ LogicalResult GroupRowsOp::verify() {
   if (experts.getRank() != 1 || order.getRank() != 1 || !sameRows(experts, order))
     return emitOpError() << "order must have the rows of experts";
   if (starts.getRank() != 1 || !starts.hasStaticShape() || starts.getDimSize(0) < 2)
-    return emitOpError() << "starts must have a number for each expert, and one more";
+    return emitOpError() << "starts must have an offset for each expert, and one more";
   return success();
 }
 

@@ -31,7 +31,7 @@ static LogicalResult verifyGroups(MatmulOp op) {
   if (order.getRank() != 1 || !sameRows(order, result))
     return op.emitOpError() << "order must have the result's rows";
   if (starts.getRank() != 1 || !starts.hasStaticShape() || starts.getDimSize(0) < 2)
-    return op.emitOpError() << "starts must have a number for each expert, and one more";
+    return op.emitOpError() << "starts must have an offset for each expert, and one more";
   if (rowsFor(result, typeOf(op.getInput())) < 1)
     return op.emitOpError() << "result must have rows for each row of the input";
   int64_t columns = result.getShape().back() * (op.getPairOffset() ? 2 : 1);

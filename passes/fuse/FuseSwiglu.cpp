@@ -95,12 +95,14 @@ struct FuseSwiglu : ingot::impl::FuseSwigluPassBase<FuseSwiglu> {
     int64_t offset = report.target().pairOffset();
     int64_t half = llm::columnsOf(site.getResult());
     bool stack = bool(product.getOrder());
-    auto weave = [&](Value value) { return interleaved(builder, loc, value, half, offset, stack); };
+    auto interleave = [&](Value value) {
+      return interleaved(builder, loc, value, half, offset, stack);
+    };
     SmallVector<Value> operands;
     for (Value operand : product.getEpilogueOperands())
       llvm::append_values(operands, halves(operand).first, halves(operand).second);
     auto fused = llm::MatmulOp::create(builder, loc, site.getType(), product.getInput(),
-                                       product.getEncodedWeight().mapRows(weave, kFileOrder),
+                                       product.getEncodedWeight().mapRows(interleave, kFileOrder),
                                        product.getInputScales(), operands, product.getOrder(),
                                        product.getStarts(), builder.getI64IntegerAttr(offset));
     buildEpilogue(builder, fused, site, product);

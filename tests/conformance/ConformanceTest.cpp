@@ -39,7 +39,7 @@ const std::vector<std::string> &conformance::fastTargets() {
     // This asks the kernel for the tiles of AMX too.
     std::vector<std::string_view> host = runtime::detectCpuFeatures();
     for (const char *name : {"x86-64-v4+vnni+bf16+amx", "x86-64-v4+vnni+bf16", "x86-64-v4+vnni",
-                             kTwin, "x86-64-v4", "x86-64-v3+avxvnni", "x86-64-v3"}) {
+                             kEmulatedAmx, "x86-64-v4", "x86-64-v3+avxvnni", "x86-64-v3"}) {
       std::string error;
       auto target = codegen::findTarget(&sharedContext(), name, error);
       if (isChosen(name) && succeeded(target) &&
@@ -178,7 +178,7 @@ public:
          level < fastTargets().size() && !which.fp8Products && !which.referenceOnly; ++level) {
       // The default grid gives each level of a machine but the best its share of the cases.
       const std::string &target = fastTargets()[level];
-      size_t share = target == kTwin ? 4 : 8;
+      size_t share = target == kEmulatedAmx ? 4 : 8;
       if (fullGrid() || level == 0 || (index + level) % share == 0)
         runOn(target);
     }

@@ -112,13 +112,13 @@ bool conformance::hasInvariantRows(const Case &which) {
 
 namespace {
 
-/// The first cases whose names begin so, `most` of them, on the best target and the twin of AMX;
-/// with --full each case is checked on every target where it is compared with the reference.
+/// The first cases whose names begin so, `most` of them, on the best target and the emulation of
+/// AMX; with --full each case is checked on every target where it is compared with the reference.
 void checkFamily(const std::vector<Case> &cases, const std::string &prefix, size_t most) {
   if (fastTargets().empty())
     GTEST_SKIP() << "this machine runs no target but the reference";
   for (const std::string &target : fastTargets()) {
-    if (target != fastTargets().front() && target != kTwin)
+    if (target != fastTargets().front() && target != kEmulatedAmx)
       continue;
     size_t done = 0;
     for (const Case &which : cases)

@@ -532,19 +532,19 @@ static Case mixturePairCase(const Mixture &mixture) {
                           part + ", " + part + ") -> " + type + " " + region + "\n");
   result.fused = [=](int64_t offset) {
     Product stack = mixture.stack();
-    auto weave = [&](const std::string &name, const std::string &type) {
+    auto interleave = [&](const std::string &name, const std::string &type) {
       return llvm::formatv("  %{0}w = llm.permute_rows %{0} digits [{1}, 2, {2}, {3}] order "
                            "[0, 2, 1, 3] : {4}\n",
                            name, mixture.experts, half / offset, offset, type)
           .str();
     };
-    std::string body = weave("w", stack.weightType());
+    std::string body = interleave("w", stack.weightType());
     if (stack.weight.encoded())
-      body += weave("s", stack.scaleType());
+      body += interleave("s", stack.scaleType());
     if (stack.weight.hasZeros() && !stack.weight.hasCodeBook())
-      body += weave("z", stack.zeroType());
+      body += interleave("z", stack.zeroType());
     if (stack.weight.hasBlocks())
-      body += weave("c", stack.superType());
+      body += interleave("c", stack.superType());
     std::string operation = stack.operation("w");
     body += "  %y = " + operation + " pair_offset " + std::to_string(offset) +
             " groups(%o, %g : " + mixture.groups() + ")" + stack.types(type) + " " + region + "\n";

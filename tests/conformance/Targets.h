@@ -17,7 +17,7 @@ bool isChosen(llvm::StringRef target);
 const std::vector<std::string> &fastTargets();
 
 /// The one whose tiles of AMX are scalar code, for machines that have none.
-inline constexpr const char *kTwin = "x86-64-v4+vnni+amx-twin";
+inline constexpr const char *kEmulatedAmx = "x86-64-v4+vnni+amx-emulated";
 
 /// CUDA targets that the simulator runs: those whose kernels differ, or all with --full, when each
 /// case is run on all of them.

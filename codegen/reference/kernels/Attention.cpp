@@ -82,9 +82,8 @@ struct Query {
     for (int64_t i = 0; i < ingot_const_value_dim; ++i) {
       auto weight = [&](int64_t k) { return weights[k]; };
       auto value = [&](int64_t k) {
-        float value =
-            loadElement(at[k].values(), at[k].slot(kvHead) * ingot_const_value_stride + i,
-                        ingot_const_kv_type);
+        float value = loadElement(at[k].values(), at[k].slot(kvHead) * ingot_const_value_stride + i,
+                                  ingot_const_kv_type);
         return kvScaled() ? value * scales[k] : value;
       };
       values[i] = ingot_const_sum_unit == kLanes

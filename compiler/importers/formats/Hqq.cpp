@@ -27,7 +27,7 @@ static Value offsetsOf(StoredMatrix &matrix, Value zeros, Value scales, int64_t 
   EncodedWeight negated{
       literal("hqq.minus", byte, DenseElementsAttr::get(byte, static_cast<int8_t>(-1))),
       matrix.asF32(zeros),
-      literal("hqq.middle", number, DenseElementsAttr::get(number, middle)),
+      literal("hqq.midpoint", number, DenseElementsAttr::get(number, middle)),
       {},
       llm::EncodingAttr::get(builder.getContext(), Encoding{EncodingKind::Affine8})};
   Value column = llm::DequantizeOp::create(builder, matrix.location,

@@ -1,6 +1,6 @@
 // RUN: %ingot_opt %s --split-input-file --ingot-choose-layouts --ingot-hoist-weights --ingot-choose-sums --ingot-select-kernels | FileCheck %s
 
-// MXFP4: places in a code book go to tensor cores, two columns side by side; the book stays as it is.
+// MXFP4: places in a codebook go to tensor cores, two columns side by side; the book stays as it is.
 #cuda = #engine.target<"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90>
 #book = #llm.encoding<"codebook4", group = 32, zero_points = false>
 module attributes {engine.target = #cuda} {

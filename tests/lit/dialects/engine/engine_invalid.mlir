@@ -40,7 +40,7 @@ engine.weight @w tensor<4x2xf32, #engine.layout<[0, 1, 4], [2, 1, 2]>>
 
 // -----
 
-// expected-error @+1 {{layout has more places than any weight has elements}}
+// expected-error @+1 {{layout has more indices than any weight has elements}}
 engine.weight @w tensor<4x2xf32, #engine.layout<[0, 1, 16777216], [1, 1, 33554432]>>
 
 // -----
@@ -202,7 +202,7 @@ engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
 // -----
 
 engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
-  // expected-error @+1 {{fact 'registers' must be a string}}
+  // expected-error @+1 {{metadata 'registers' must be a string}}
   engine.kernel @k from "x" facts {registers = 4 : i64}
 }
 

@@ -212,7 +212,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32,
 
 func.func @f(%x: tensor<?x16xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %k: tensor<3xf32>) {
-  // expected-error @+1 {{sinks must be one number for each query head}}
+  // expected-error @+1 {{sinks must be one value for each query head}}
   %0 = llm.attention %x at %p, %s, %b over %c sinks(%k : tensor<3xf32>) scale 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
       tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x16xf32, "T">
   return
@@ -222,7 +222,7 @@ func.func @f(%x: tensor<?x16xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32
 
 func.func @f(%x: tensor<?x16xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %k: tensor<1x2xf32>) {
-  // expected-error @+1 {{sinks must be one number for each query head}}
+  // expected-error @+1 {{sinks must be one value for each query head}}
   %0 = llm.attention %x at %p, %s, %b over %c sinks(%k : tensor<1x2xf32>) scale 1.0 : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
       tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x16xf32, "T">
   return

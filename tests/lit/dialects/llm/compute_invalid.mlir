@@ -65,7 +65,7 @@ func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<6xf32>) {
 // -----
 
 func.func @f(%x: tensor<?x8xf32, "T">, %w: tensor<8xf32>, %b: tensor<4xf32>) {
-  // expected-error @+1 {{bias must have one number per column, as the weight has}}
+  // expected-error @+1 {{bias must have one value per column, as the weight has}}
   %0 = llm.norm %x weight(%w : tensor<8xf32>) bias(%b : tensor<4xf32>) eps 1.0e-5 head_dim 4 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
   return
 }

@@ -33,7 +33,7 @@ func.func @order_of_other_rows(%e: tensor<?xi32, "T * 2">) {
 // -----
 
 func.func @no_expert(%e: tensor<?xi32, "T * 2">) {
-  // expected-error @+1 {{starts must have a number for each expert, and one more}}
+  // expected-error @+1 {{starts must have an offset for each expert, and one more}}
   %o, %g = llm.group_rows %e : tensor<?xi32, "T * 2"> -> tensor<?xi32, "T * 2">, tensor<1xi32>
   return
 }
@@ -73,7 +73,7 @@ func.func @order_of_a_product(%x: tensor<?x64xf32, "T">, %w: tensor<256x64xf32>,
 // -----
 
 func.func @starts_of_a_product(%x: tensor<?x64xf32, "T">, %w: tensor<256x64xf32>, %o: tensor<?xi32, "T * 2">, %g: tensor<?xi32, "T">) {
-  // expected-error @+1 {{starts must have a number for each expert, and one more}}
+  // expected-error @+1 {{starts must have an offset for each expert, and one more}}
   %y = llm.matmul %x, %w groups(%o, %g : tensor<?xi32, "T * 2">, tensor<?xi32, "T">) : tensor<?x64xf32, "T">, tensor<256x64xf32> -> tensor<?x32xf32, "T * 2">
   return
 }
@@ -97,7 +97,7 @@ func.func @padded_experts(%x: tensor<?x64xf32, "T">, %w: tensor<272x64xf32>, %o:
 // -----
 
 func.func @f(%l: tensor<?x8xf32, "T">, %b: tensor<4xf32>) {
-  // expected-error @+1 {{bias must have one number per expert}}
+  // expected-error @+1 {{bias must have one value per expert}}
   %s, %e = llm.route %l bias(%b : tensor<4xf32>) : tensor<?x8xf32, "T"> -> tensor<?xf32, "T * 2">, tensor<?xi32, "T * 2">
   return
 }

@@ -417,7 +417,7 @@ func.func @f(%v: tensor<2x64xi4>, %s: tensor<2x2xf16>, %z: tensor<2x2xi8>) {
 // -----
 
 func.func @f(%v: tensor<2x64xi4>, %s: tensor<2x2xf16>, %z: tensor<2x2xf16>) {
-  // expected-error @+1 {{a code book must be 16 f32 numbers}}
+  // expected-error @+1 {{a codebook must be 16 f32 numbers}}
   %0 = llm.dequantize %v, %s, %z <"codebook4", group = 32, zero_points = false>
       : (tensor<2x64xi4>, tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x64xf32>
   return
@@ -426,7 +426,7 @@ func.func @f(%v: tensor<2x64xi4>, %s: tensor<2x2xf16>, %z: tensor<2x2xf16>) {
 // -----
 
 func.func @f(%v: tensor<2x64xi8>, %s: tensor<1x1xf32>, %z: tensor<16xf32>) {
-  // expected-error @+1 {{a code book must be 256 f32 numbers}}
+  // expected-error @+1 {{a codebook must be 256 f32 numbers}}
   %0 = llm.dequantize %v, %s, %z <"codebook8", group = -1, zero_points = false>
       : (tensor<2x64xi8>, tensor<1x1xf32>, tensor<16xf32>) -> tensor<2x64xf32>
   return

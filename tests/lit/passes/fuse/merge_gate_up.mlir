@@ -104,7 +104,7 @@ module attributes {engine.target = #x86} {
     }
     return %2 : tensor<?x24xf32, "T">
   }
-  // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied false because "the weights have different code books"
+  // CHECK: engine.note "ingot-merge-gate-up" {{.*}} applied false because "the weights have different codebooks"
 }
 
 // -----

@@ -76,7 +76,7 @@ module attributes {engine.target = #cuda, llm.compute = #llm.compute<i8>} {
     %0 = llm.matmul %x, %w scales(%s : tensor<8x2xf32>) zeros(%z : tensor<8x2xf32>) #affine : tensor<?x64xf32, "T">, tensor<8x64xi4> -> tensor<?x8xf32, "T">
     return %0 : tensor<?x8xf32, "T">
   }
-  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "integer products have neither offsets nor code books here"
+  // CHECK: engine.note "ingot-quantize-activations" {{.*}} applied false because "integer products have neither offsets nor codebooks here"
 }
 
 // -----
