@@ -17,7 +17,7 @@ BLOCK = 16
 PIECE = 7  # Tokens of a step.
 GPU = "sm_90a"
 ON_GPU = ("apertus", "cohere2", "exaone_moe", "gemma2", "glm4_moe_groups", "gpt2", "gpt_neox",
-          "gpt_oss", "llama4", "mimo_v2", "ministral3", "olmo3", "qwen2_moe", "stablelm")
+          "gpt_oss", "lfm2", "llama4", "mimo_v2", "ministral3", "olmo3", "qwen2_moe", "stablelm")
 
 
 class FamiliesServed(harness.BuildTest):
@@ -60,7 +60,9 @@ class FamiliesServed(harness.BuildTest):
         blocks = -(-(length + tokens) // BLOCK) + 1
         summary = json.loads(self.ingot_run("inspect", engine, "--json").stdout)
         windows = [group["window"] for group in summary["targets"][0]["kv_groups"]]
-        room = () if windows[0] else ("--kv-blocks", blocks * len(windows))
+        if any(windows):
+            blocks *= len(windows)
+        room = () if windows[0] else ("--kv-blocks", blocks)
         server = server_process.Server(engine, *device, "--max-batch-tokens", PIECE,
                                        "--max-sequences", len(alone), *room)
         self.addCleanup(server.end)
