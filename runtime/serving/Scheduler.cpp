@@ -69,7 +69,7 @@ Status Scheduler::add(std::unique_ptr<Sequence> sequence) {
 
 bool Scheduler::borrow(Sequence &sequence, int64_t positions) {
   cache.prepare(positions, sequence);
-  if (freeSlots.empty() || !cache.extend(sequence, positions))
+  if (freeSlots.empty())
     return false;
   sequence.slot = freeSlots.back();
   freeSlots.pop_back();

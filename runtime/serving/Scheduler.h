@@ -72,7 +72,8 @@ public:
   size_t runningCount() const { return running.size(); }
   const SchedulerCounters &counters() const { return totals; }
 
-  /// A slot and blocks outside the queue, for work that is not a request; false when none is free.
+  /// A slot and room for the lists of blocks outside the queue, for work that is not a request and
+  /// takes its blocks step by step; false when none is free.
   bool borrow(Sequence &sequence, int64_t positions);
   void giveBack(Sequence &sequence);
 

@@ -47,18 +47,24 @@ Status Session::runAlone(std::span<const int32_t> tokens, std::span<const int64_
     return Status::error("INGOT-E6005",
                          "the KV cache cannot hold " + std::to_string(tokens.size()) + " positions",
                          "load the engine with more --memory");
-  if (!scheduler->borrow(sequence, sequence.promptTokens))
+  auto busy = [] {
     return Status::error("INGOT-E6016", "no sequence slot or KV blocks are free",
                          "let running requests finish first");
+  };
+  if (!scheduler->borrow(sequence, sequence.promptTokens))
+    return busy();
   executor->clearState(sequence.slot);
   Status status;
-  for (size_t i = 0; status.ok() && sequence.pending() > 0; ++i) {
+  for (size_t i = 0; sequence.pending() > 0; ++i) {
     int64_t chunk = std::min({steps[i % steps.size()], memoryPlan().maxTokens, sequence.pending()});
     BatchEntry entry = {&sequence, chunk, std::min(chunk, memoryPlan().maxLogitRows)};
-    status = stepProgram->prepare({&entry, 1}, *cache);
+    status = cache->extend(sequence, chunk) ? stepProgram->prepare({&entry, 1}, *cache) : busy();
     if (status.ok())
       status = run(entry);
+    if (!status.ok())
+      break;
     sequence.computed += chunk;
+    cache->settle(sequence);
   }
   scheduler->giveBack(sequence);
   return status;

@@ -60,6 +60,8 @@ class ModelFamilies(harness.BuildTest):
                 self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
                 self.compare(steps[0], golden["first"])
                 self.compare(steps[-1], golden["last"])
+        tested = self.ingot_run("selftest", output, "--target", case.targets[-1])
+        self.assertEqual(tested.returncode, 0, tested.stdout + tested.stderr)
         return output
 
     def test_files_as_mistral_publishes_them(self):
