@@ -514,7 +514,7 @@ TEST(TokenizerPromptOffsets, AreThoseOfTheText) {
   EXPECT_EQ(runtime::promptOffsets(*loaded, ids, loaded->decode(ids), {}), (Begins{0, 1, 2}));
   EXPECT_EQ(loaded->checkIds(ids).code(), "");
   EXPECT_EQ(loaded->checkIds(Ids{3, 99}).code(), "INGOT-E6007");
-  EXPECT_NE(loaded->checkIds(Ids{3, 99}).message().find("99 at place 1"), std::string::npos);
+  EXPECT_NE(loaded->checkIds(Ids{3, 99}).message().find("99 at position 1"), std::string::npos);
 }
 
 TEST(TokenizerLimits, HostileRegexAndTextEndInAnError) {
