@@ -79,16 +79,15 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
   auto tableType = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i32,
                                          builder.getStringAttr(schema::dim::sequences));
   SmallVector<std::string> cacheNames;
-  std::set<llm::KvGroup> groups;
   bool hasStates = false;
   for (auto [i, cache] : llvm::enumerate(cacheTypes)) {
     bool isState = isa<llm::StateType>(cache);
     hasStates |= isState;
     cacheNames.push_back((isState ? "state." : "kv.") + std::to_string(i));
-    groups.insert(*llm::kvGroupOf(cache));
+    blockTables.try_emplace(*llm::kvGroupOf(cache));
   }
   SmallVector<std::string> tableNames;
-  for (const llm::KvGroup &group : groups)
+  for (const auto &[group, table] : blockTables)
     tableNames.push_back(tableNames.empty()
                              ? schema::input::blockTable
                              : schema::input::blockTable + std::string(".") + group.name());
@@ -119,8 +118,8 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
   tokenSequences = next();
   if (hasStates)
     sequenceOffsets = next();
-  for (const llm::KvGroup &group : groups)
-    blockTables[group] = next();
+  for (auto &[group, table] : blockTables)
+    table = next();
   logitRows = next();
   for (size_t i = 0; i < cacheTypes.size(); ++i)
     caches.push_back(next());
