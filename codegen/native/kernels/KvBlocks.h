@@ -41,5 +41,13 @@ private:
   }
 };
 
+/// Where a token's keys and values go. `tokenSequences`, `blockTable` as in llm.kv_append.
+INGOT_INLINE KvPlace kvPlaceOf(const IngotLaunch *launch, void *cache, int64_t position,
+                               const void *tokenSequences, const void *blockTable, int64_t token) {
+  int64_t sequence = static_cast<const int32_t *>(tokenSequences)[token];
+  return KvPlace::of(
+      cache, static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[3], position);
+}
+
 /// Whether elements have scales.
 INGOT_INLINE bool kvScaled() { return elementBits(ingot_const_kv_type) == 8; }

@@ -27,10 +27,8 @@ static void append(const void *from, int64_t first, int64_t fromType, int64_t co
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t token = launch->tile[0];
   int64_t position = static_cast<const int32_t *>(launch->buffers[2])[token];
-  int64_t sequence = static_cast<const int32_t *>(launch->buffers[3])[token];
-  const int32_t *table =
-      static_cast<const int32_t *>(launch->buffers[4]) + sequence * launch->scalars[3];
-  KvPlace place = KvPlace::of(launch->buffers[5], table, position);
+  KvPlace place = kvPlaceOf(launch, launch->buffers[5], position, launch->buffers[3],
+                            launch->buffers[4], token);
   const float *fixed =
       ingot_const_static_scales ? static_cast<const float *>(launch->buffers[6]) : nullptr;
   for (int64_t head = 0; head < ingot_const_kv_heads; ++head) {

@@ -20,10 +20,8 @@ struct Part {
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t token = launch->tile[0];
   int64_t position = static_cast<const int32_t *>(launch->buffers[2])[token];
-  int64_t sequence = static_cast<const int32_t *>(launch->buffers[3])[token];
-  const int32_t *table =
-      static_cast<const int32_t *>(launch->buffers[4]) + sequence * launch->scalars[3];
-  KvPlace place = KvPlace::of(launch->buffers[5], table, position);
+  KvPlace place = kvPlaceOf(launch, launch->buffers[5], position, launch->buffers[3],
+                            launch->buffers[4], token);
   const Part parts[] = {{launch->buffers[0], ingot_const_latent_type, ingot_const_value_dim, 0},
                         {launch->buffers[1], ingot_const_rotary_type,
                          ingot_const_head_dim - ingot_const_value_dim, ingot_const_value_dim}};

@@ -9,14 +9,6 @@ INGOT_CONST(static_scales); // 1: their buffer follows the cache
 
 namespace ingot::x86 {
 
-/// Where a token's keys and values go. `tokenSequences`, `blockTable` as in llm.kv_append.
-inline KvPlace placeOf(const IngotLaunch *launch, void *cache, int32_t position,
-                       const void *tokenSequences, const void *blockTable, int64_t token) {
-  int64_t sequence = static_cast<const int32_t *>(tokenSequences)[token];
-  return KvPlace::of(
-      cache, static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[3], position);
-}
-
 /// The cache's scales in the buffer that follows it: of keys, of values; null where each head has
 /// its own.
 inline const float *fixedScales(void *const *cache) {

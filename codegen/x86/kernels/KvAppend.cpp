@@ -10,8 +10,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   using namespace ingot::x86;
   int64_t token = launch->tile[0];
   int32_t position = static_cast<const int32_t *>(launch->buffers[2])[token];
-  KvPlace place =
-      placeOf(launch, launch->buffers[5], position, launch->buffers[3], launch->buffers[4], token);
+  KvPlace place = kvPlaceOf(launch, launch->buffers[5], position, launch->buffers[3],
+                            launch->buffers[4], token);
   const float *fixed = fixedScales(launch->buffers + 5);
   for (int64_t head = 0; head < ingot_const_kv_heads; ++head) {
     int64_t first = (token * ingot_const_kv_heads + head) * ingot_const_head_dim;

@@ -24,8 +24,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
                ingot_const_result_type, launch->buffers[6 + ingot_const_static_scales],
                (token * ingot_const_query_heads + head) * ingot_const_head_dim);
 
-  KvPlace place =
-      placeOf(launch, launch->buffers[5], position, launch->buffers[3], launch->buffers[4], token);
+  KvPlace place = kvPlaceOf(launch, launch->buffers[5], position, launch->buffers[3],
+                            launch->buffers[4], token);
   const float *fixed = fixedScales(launch->buffers + 5);
   int64_t keys = first + ingot_const_query_heads * ingot_const_head_dim;
   int64_t values = keys + ingot_const_kv_heads * ingot_const_head_dim;
