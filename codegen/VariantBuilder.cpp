@@ -2,6 +2,7 @@
 // The constants that templates of one operation share.
 #include "codegen/VariantBuilder.h"
 
+#include "dialects/llm/LaunchScalars.h"
 #include "dialects/llm/LlmAttentionOps.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmExpertOps.h"
@@ -9,6 +10,21 @@
 
 using namespace ingot;
 using namespace ingot::codegen;
+
+std::optional<RowDim> codegen::rowDimOf(mlir::Operation *op, mlir::Value tensor) {
+  auto rows = llm::rowCountOf(llvm::cast<mlir::RankedTensorType>(tensor.getType()));
+  if (!rows || rows->dim.empty())
+    return std::nullopt;
+  llvm::SmallVector<std::string, 4> scalars = llm::launchScalars(op);
+  return RowDim{rows->dim, llvm::find(scalars, rows->dim) - scalars.begin(), rows->factor};
+}
+
+std::optional<std::string> codegen::plainRowDimOf(mlir::Value tensor) {
+  auto rows = llm::rowCountOf(llvm::cast<mlir::RankedTensorType>(tensor.getType()));
+  if (!rows || rows->dim.empty() || rows->factor != 1)
+    return std::nullopt;
+  return rows->dim;
+}
 
 engine::SumsAttr codegen::rowSums(llm::CombineOp op) {
   return engine::SumsAttr::get(op.getContext(), engine::SumUnit::Products, 1);

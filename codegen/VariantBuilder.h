@@ -37,27 +37,19 @@ inline int64_t mostOf(llvm::ArrayRef<engine::RangeAttr> declared, llvm::StringRe
   return range == declared.end() ? INT64_MAX : range->getMax();
 }
 
-/// The program's dims that count rows, in the order of a launch's scalars.
-inline constexpr llvm::StringRef kRowDims[] = {schema::dim::tokens, schema::dim::sequences,
-                                               schema::dim::logitRows};
-
-/// Rows as a multiple of one of them.
+/// Rows as a multiple of a dim.
 struct RowDim {
-  int64_t index; ///< into kRowDims
+  std::string dim;
+  int64_t index; ///< of the dim among a launch's scalars
   int64_t each;  ///< rows for each of it
-
-  llvm::StringRef name() const { return kRowDims[index]; }
 };
 
-/// The rows of `tensor` so; nothing if they are another expression.
-inline std::optional<RowDim> rowDimOf(mlir::Value tensor) {
-  std::optional<llm::RowCount> rows =
-      llm::rowCountOf(llvm::cast<mlir::RankedTensorType>(tensor.getType()));
-  const auto *found = rows ? llvm::find(kRowDims, rows->dim) : std::end(kRowDims);
-  if (found == std::end(kRowDims))
-    return std::nullopt;
-  return RowDim{found - std::begin(kRowDims), rows->factor};
-}
+/// The rows of `tensor`, an operand or a result of `op`, so; nothing if they are another
+/// expression.
+std::optional<RowDim> rowDimOf(mlir::Operation *op, mlir::Value tensor);
+
+/// What counts the rows of `tensor`, if they are as many; otherwise nothing.
+std::optional<std::string> plainRowDimOf(mlir::Value tensor);
 
 /// Tiles that a product with groups needs at most along the rows of its result, for tiles of
 /// `tileRows` rows of one of `experts` experts: each expert with rows has one that is not full.

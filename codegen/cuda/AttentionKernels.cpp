@@ -32,11 +32,14 @@ struct Shape {
   explicit Shape(llm::AttentionOp op)
       : cache(op.getCache().getType()), headDim(cache.getHeadDim()),
         queryHeads(llm::columnsOf(op.getQuery()) / headDim), kvHeads(cache.getHeads()),
-        group(queryHeads / kvHeads), fp8(op.getFp8()) {}
+        group(queryHeads / kvHeads), fp8(op.getFp8()),
+        rows(plainRowDimOf(op.getQuery()).value_or("")),
+        sequences(plainRowDimOf(op.getBlockTable()).value_or("")) {}
 
   llm::KvType cache;
   int64_t headDim, queryHeads, kvHeads, group;
   bool fp8;
+  std::string rows, sequences; ///< dims; empty for other expressions
 
   int64_t elementBytes() const { return cache.hasScales() ? 1 : 2; }
   /// Blocks of 16 query heads that a KV head has.
@@ -121,7 +124,7 @@ struct DecodeTokens {
     int64_t segments = llvm::divideCeil(blocks * shape.cache.getBlockTokens(), kSegment);
     int64_t parts = kMostParts / (heads * segments * shape.partBytes());
     few = std::min(kDecodeTokens, counters);
-    bool hasMany = mostOf(declared, schema::dim::sequences) > few;
+    bool hasMany = mostOf(declared, shape.sequences) > few;
     many = hasMany ? std::max(few, std::min({kDecodeSequences, counters, parts})) : few;
   }
   int64_t few, many;
@@ -154,11 +157,11 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
   variant.extent(
       segments + " min (" +
       decodeSplit("(" + std::to_string(shape.decodeBlocks(architecture, stages)) + " * sms)",
-                  "(T * " + heads + ")") +
+                  "(" + shape.rows + " * " + heads + ")") +
       ")");
   variant.extent(heads);
-  variant.extent(schema::dim::tokens);
-  variant.workspace(std::to_string(engine::kCounterBytes) + " + (T min " +
+  variant.extent(shape.rows);
+  variant.workspace(std::to_string(engine::kCounterBytes) + " + (" + shape.rows + " min " +
                     std::to_string(tokens.many) + ") * " + heads + " * " + segments + " * " +
                     std::to_string(shape.partBytes()));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
@@ -180,7 +183,8 @@ static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &
   variant.integer("row_warps", rowWarps);
   variant.integer("shared_bytes", bytes);
   variant.shared(bytes);
-  variant.extent("(T ceildiv " + std::to_string(tokens) + ") + S");
+  variant.extent("(" + shape.rows + " ceildiv " + std::to_string(tokens) + ") + " +
+                 shape.sequences);
   variant.tiles(shape.kvHeads);
   variant.workspace(std::to_string(engine::kCounterBytes));
   // Registers for two blocks: without a bound the assembler spills a few for the sake of more.
@@ -205,8 +209,8 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
     return "too many query heads share a KV head";
   if (shape.decodeBytes(2) > architecture.sharedPerBlock || shape.rowWarps(architecture) == 0)
     return "its tiles are larger than shared memory";
-  if (llm::rowsOf(cast<RankedTensorType>(op.getQuery().getType())).getText() != schema::dim::tokens)
-    return "its rows are not the dim T";
+  if (shape.rows.empty() || shape.sequences.empty())
+    return "its rows and sequences are not dims";
   return nullptr;
 }
 
@@ -240,29 +244,28 @@ static Declined addKernels(llm::AttentionOp op, const CudaArchitecture &architec
     kernels.push_back(scalarKernel(op));
     return std::nullopt;
   }
-  int64_t most = mostOf(declared, schema::dim::tokens);
-  DecodeTokens tokens(Shape(op), declared);
+  Shape shape(op);
+  int64_t most = mostOf(declared, shape.rows);
+  DecodeTokens tokens(shape, declared);
   auto range = [&](llvm::StringRef dim, int64_t least, int64_t most) {
     return RangeAttr::get(op.getContext(), dim, least, most);
   };
   if (tokens.few >= 1) {
     KernelVariant kernel = decodeKernel(op, architecture, tokens);
-    kernel.guards = {range(schema::dim::tokens, 1, tokens.many)};
+    kernel.guards = {range(shape.rows, 1, tokens.many)};
     if (most > tokens.few)
-      kernel.ranges = {range(schema::dim::tokens, 1, tokens.few)};
+      kernel.ranges = {range(shape.rows, 1, tokens.few)};
     kernels.push_back(kernel);
     // At most three tokens for two sequences, as far as ranges can say so.
-    int64_t sequences = mostOf(declared, schema::dim::sequences);
+    int64_t sequences = mostOf(declared, shape.sequences);
     for (int64_t least = tokens.few + 1; least <= std::min({tokens.many, most, sequences});) {
       int64_t last = std::min(least * 3 / 2, tokens.many);
-      kernel.ranges = {range(schema::dim::tokens, least, last),
-                       range(schema::dim::sequences, least, sequences)};
+      kernel.ranges = {range(shape.rows, least, last), range(shape.sequences, least, sequences)};
       kernels.push_back(kernel);
       least = last + 1;
     }
   }
   if (most > tokens.few) {
-    Shape shape(op);
     int64_t warps = shape.rowWarps(architecture);
     kernels.push_back(contextKernel(op, architecture, warps));
     // Whether registers suffice depends on the compiler's version; with fewer rows each warp has

@@ -4,18 +4,20 @@
 
 #include "codegen/VariantBuilder.h"
 #include "codegen/cuda/CudaArchitecture.h"
+#include "dialects/llm/LaunchScalars.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace ingot::codegen {
 
 /// Collects the parts of a KernelVariant. The grid's extents are gridDim.x, y, z in the order in
-/// which rowsOf(), tiles() and extent() are called; they may use the dims T, S, L, B and sms.
+/// which rowsOf(), tiles() and extent() are called; they may use the program's dims and sms.
 class CudaVariant : public VariantBuilder {
 public:
   /// `threads`: of a block, along x.
   CudaVariant(llvm::StringRef source, mlir::Operation *op, int64_t threads)
       : VariantBuilder(source, op->getContext()), threads(threads),
-        buffers(op->getNumOperands() + op->getNumResults()) {}
+        buffers(op->getNumOperands() + op->getNumResults()),
+        scalars(int64_t(llm::launchScalars(op).size())) {}
 
   /// Dynamic shared memory in bytes; templates find it as `extern __shared__`.
   void shared(int64_t bytes) { sharedBytes = bytes; }
@@ -32,9 +34,10 @@ public:
   /// Blocks that must fit on a multiprocessor together; bounds the registers of a thread.
   void blocksPerMultiprocessor(int64_t count) { integer("blocks_per_sm", count); }
 
-  /// Global memory of a launch in bytes, over T, S, L, B and sms; the kernel finds it behind the
-  /// results. Its first 16384 bytes are counters (kernels/Kernel.cuh). All variants of an operation
-  /// of which one has a workspace get the argument: they call this with "16384" at least.
+  /// Global memory of a launch in bytes, over the program's dims and sms; the kernel finds it
+  /// behind the results. Its first 16384 bytes are counters (kernels/Kernel.cuh). All variants of
+  /// an operation of which one has a workspace get the argument: they call this with "16384" at
+  /// least.
   void workspace(llvm::StringRef bytes) {
     workspaceBytes = bytes.str();
     ++buffers;
@@ -52,6 +55,7 @@ public:
   engine::KernelVariant take() {
     integer("threads", threads);
     integer("buffers", buffers);
+    integer("scalars", scalars);
     integer("tensor_maps", int64_t(tensorMaps.size()));
     if (!expected.empty())
       text("expects", llvm::join(expected, " "));
@@ -65,7 +69,7 @@ public:
   }
 
 private:
-  int64_t threads, buffers, sharedBytes = 0;
+  int64_t threads, buffers, scalars, sharedBytes = 0;
   std::string workspaceBytes;
   llvm::SmallVector<engine::TensorMapAttr, 0> tensorMaps;
   llvm::SmallVector<std::string> expected;

@@ -48,29 +48,34 @@ static llvm::SmallVector<unsigned> regionParameters(engine::KernelOp kernel) {
 }
 
 /// The entry: parameters and launch bounds.
-static std::string entryText(engine::KernelOp kernel, int64_t buffers) {
-  std::string parameters, arguments, maps, mapAddresses;
+static std::string entryText(engine::KernelOp kernel, int64_t buffers, int64_t scalars) {
+  llvm::SmallVector<std::string> parameters, pointers, numbers, maps;
   for (int64_t i = 0; i < buffers; ++i) {
-    parameters += "void *b" + std::to_string(i) + ", ";
-    arguments += (i ? ", b" : "b") + std::to_string(i);
+    pointers.push_back("b" + std::to_string(i));
+    parameters.push_back("void *" + pointers.back());
+  }
+  for (int64_t i = 0; i < scalars; ++i) {
+    numbers.push_back("s" + std::to_string(i));
+    parameters.push_back("i64 " + numbers.back());
   }
   for (size_t i = 0; i < kernel.getTensorMaps().size(); ++i) {
-    maps += ", const __grid_constant__ TensorMap m" + std::to_string(i);
-    mapAddresses += (i ? ", &m" : "&m") + std::to_string(i);
+    maps.push_back("&m" + std::to_string(i));
+    parameters.push_back("const __grid_constant__ TensorMap m" + std::to_string(i));
   }
   // Without a number of blocks, ptxas may trade registers for stack.
   bool bounded = kernel.getConstants().contains("blocks_per_sm");
   return std::string("\n#include \"Ptx.cuh\"\nextern \"C\" __global__ void "
                      "__launch_bounds__(constants::threads") +
-         (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\nINGOT_KERNEL(" + parameters +
-         "i64 t, i64 s, i64 l, i64 b" + maps +
+         (bounded ? ", constants::blocks_per_sm" : ", 1") + ")\nINGOT_KERNEL(" +
+         llvm::join(parameters, ", ") +
          ") {\n"
          "#ifndef INGOT_WAITS_ITSELF\n"
          "  ptx::letNextKernelStart();\n"
          "  ptx::waitForEarlierKernels();\n"
          "#endif\n"
          "  const Launch launch = {{" +
-         arguments + "}, {t, s, l, b}, {" + mapAddresses +
+         llvm::join(pointers, ", ") + "}, {" + llvm::join(numbers, ", ") + "}, {" +
+         llvm::join(maps, ", ") +
          "}};\n"
          "  run(launch);\n"
          "}\n";
@@ -135,8 +140,10 @@ llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,
   if (!llvm::all_of(source.name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     return llvm::createStringError("INGOT-E4002: its name is no C identifier");
   auto buffers = kernel.getConstants().getAs<IntegerAttr>("buffers");
-  if (!buffers || !kernel.getConstants().getAs<IntegerAttr>("threads"))
-    return llvm::createStringError("INGOT-E4002: the constants 'buffers' and 'threads' are needed");
+  auto scalars = kernel.getConstants().getAs<IntegerAttr>("scalars");
+  if (!buffers || !scalars || !kernel.getConstants().getAs<IntegerAttr>("threads"))
+    return llvm::createStringError(
+        "INGOT-E4002: the constants 'buffers', 'scalars' and 'threads' are needed");
   llvm::Expected<std::string> constants = constantsText(kernel);
   if (!constants)
     return constants.takeError();
@@ -145,7 +152,7 @@ llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,
     return llvm::createStringError("INGOT-E4003: " + llvm::toString(region.takeError()));
   source.headers.emplace_back("Constants.cuh", *constants);
   source.headers.emplace_back("Region.cuh", "#pragma once\n" + *region);
-  source.program += entryText(kernel, buffers.getInt());
+  source.program += entryText(kernel, buffers.getInt(), scalars.getInt());
   // Rounding is part of the numerics: nothing is contracted that the template does not contract.
   source.options = {"-arch=" + architecture.name.str(), "-std=c++20", "--fmad=false",
                     "--ptxas-options=-v"};

@@ -33,6 +33,10 @@ struct Step {
   explicit Step(int64_t count)
       : tokens(count), sequences(count > kMostDecoded ? 1 : count),
         context(count > kMostDecoded ? count : kDecodeContext) {}
+  /// The value of a dim that counts rows; others than a step's count as its tokens do.
+  int64_t rowsOf(llvm::StringRef dim) const {
+    return dim == schema::dim::sequences || dim == schema::dim::logitRows ? sequences : tokens;
+  }
   /// Pairs of a token and a position that it attends to.
   int64_t pairs() const {
     return sequences == tokens ? tokens * context : tokens * (tokens + 1) / 2;
@@ -57,7 +61,8 @@ public:
       : unit(unit), architecture(architecture), part(part) {}
 
   /// Bytes of a launch's argument that the kernel reads or writes; 0 for scalars.
-  double bytesOf(Attribute argument, engine::KernelOp kernel, const Step &step) const {
+  double bytesOf(Attribute argument, engine::LaunchOp launch, engine::KernelOp kernel,
+                 const Step &step) const {
     auto symbol = dyn_cast<FlatSymbolRefAttr>(argument);
     if (auto placed = dyn_cast<engine::BufferArgAttr>(argument))
       symbol = placed.getBuffer();
@@ -74,7 +79,7 @@ public:
       return bytes * double(step.sequences);
     // Of a stack the experts that are reached, at most one for each row.
     if (buffer.getRole() == "weight" && isMatmul(kernel) && constant(kernel, "experts") > 0)
-      return bytes * double(reached(kernel, step)) / double(constant(kernel, "experts"));
+      return bytes * double(reached(launch, kernel, step)) / double(constant(kernel, "experts"));
     if (buffer.getRole() == "weight" && kernel.getSource() == "Embed") {
       auto rows = evaluate(cast<engine::ExprAttr>(buffer.getShape()[0]), step);
       return bytes * double(std::min(rows, step.tokens)) / double(std::max<int64_t>(rows, 1));
@@ -85,13 +90,13 @@ public:
   Work workOf(engine::LaunchOp launch, engine::KernelOp kernel, const Step &step) const {
     Work work;
     for (Attribute argument : launch.getArgs())
-      work.bytes += bytesOf(argument, kernel, step);
+      work.bytes += bytesOf(argument, launch, kernel, step);
     work.peak = part.peak(isMatmul(kernel) ? inputOf(kernel) : ProductType::Halves);
     work.rate =
         part.peak(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves) * part.mmaShare;
     if (isMatmul(kernel)) {
       work.operations = 2.0 * double(constant(kernel, "weight_rows")) *
-                        double(constant(kernel, "k")) * double(rowsOf(kernel, step));
+                        double(constant(kernel, "k")) * double(rowsOf(launch, kernel, step));
     }
     if (isAttention(kernel))
       work.operations = 4.0 * double(constant(kernel, "query_heads")) *
@@ -112,14 +117,15 @@ public:
           bufferOf(cast<FlatSymbolRefAttr>(launch.getArgs()[1])); // behind the input
       llvm::ArrayRef<engine::ExprAttr> grid = variant.getGrid();
       return matmulSeconds(
-          part, {constant(kernel, "weight_rows") * reached(kernel, step), k,
-                 int64_t(llvm::divideCeil(rowsOf(kernel, step), reached(kernel, step))),
-                 engine::elementBits(weight.getElement()), productOf(kernel),
-                 constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
-                 constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
-                 grid.size() > 2 ? evaluate(grid[2], step) : 1,
-                 int64_t(llvm::divideCeil(k, constant(kernel, "segment"))),
-                 constant(kernel, "token_group")});
+          part,
+          {constant(kernel, "weight_rows") * reached(launch, kernel, step), k,
+           int64_t(llvm::divideCeil(rowsOf(launch, kernel, step), reached(launch, kernel, step))),
+           engine::elementBits(weight.getElement()), productOf(kernel),
+           constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
+           constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
+           grid.size() > 2 ? evaluate(grid[2], step) : 1,
+           int64_t(llvm::divideCeil(k, constant(kernel, "segment"))),
+           constant(kernel, "token_group")});
     }
     if (isAttention(kernel))
       work.rate *= kAttentionShare;
@@ -131,7 +137,7 @@ public:
   /// Whether the step is within the variant's ranges.
   static bool takes(engine::VariantAttr variant, const Step &step) {
     return llvm::all_of(variant.getRanges(), [&](engine::RangeAttr range) {
-      int64_t value = range.getDim() == schema::dim::tokens ? step.tokens : step.sequences;
+      int64_t value = step.rowsOf(range.getDim());
       return range.getMin() <= value && value <= range.getMax();
     });
   }
@@ -161,26 +167,26 @@ private:
     return widened ? ProductType::Halves : input;
   }
 
-  /// Rows of a product's result; rows_dim counts T, S and L.
-  static int64_t rowsOf(engine::KernelOp kernel, const Step &step) {
-    return (constant(kernel, "rows_dim") == 0 ? step.tokens : step.sequences) *
-           constant(kernel, "rows_each");
+  /// Rows of a product's result.
+  int64_t rowsOf(engine::LaunchOp launch, engine::KernelOp kernel, const Step &step) const {
+    auto scalars = llvm::make_filter_range(
+        launch.getArgs(), [](Attribute argument) { return isa<engine::ExprAttr>(argument); });
+    auto rows = std::next(scalars.begin(), constant(kernel, "rows_dim"));
+    return evaluate(cast<engine::ExprAttr>(*rows), step) * constant(kernel, "rows_each");
   }
   /// Experts that a product reaches, if all rows reach different ones as long as there are some.
-  static int64_t reached(engine::KernelOp kernel, const Step &step) {
+  int64_t reached(engine::LaunchOp launch, engine::KernelOp kernel, const Step &step) const {
     int64_t experts = constant(kernel, "experts");
-    return experts == 0 ? 1 : std::min(experts, rowsOf(kernel, step));
+    return experts == 0 ? 1 : std::min(experts, rowsOf(launch, kernel, step));
   }
 
   int64_t evaluate(engine::ExprAttr expression, const Step &step) const {
     auto value =
         engine::Expr::parse(expression.getText())
             ->evaluate([&](llvm::StringRef dim) -> std::optional<int64_t> {
-              if (dim == schema::dim::tokens)
-                return step.tokens;
               if (dim == schema::dim::tableWidth) // entries of a block table: a few bytes
                 return llvm::divideCeil(step.context, kTileRows);
-              return dim == schema::dim::multiprocessors ? part.multiprocessors : step.sequences;
+              return dim == schema::dim::multiprocessors ? part.multiprocessors : step.rowsOf(dim);
             });
     return value.value_or(0);
   }

@@ -33,7 +33,7 @@ Declined obstacle(llm::MatmulOp op, const MatmulShape &shape) {
   if (op.getPairOffset() && int64_t(*op.getPairOffset()) != kCudaPairOffset)
     return ("pairs are " + llvm::Twine(kCudaPairOffset) + " columns apart").str();
   if (!shape.rowDim)
-    return "rows must be a multiple of one of the dims T, S and L";
+    return "rows must be a multiple of a dim";
   if (shape.weight.isInteger() && !op.getEncoding())
     return "an integer weight needs an encoding";
   if (shape.integer && shape.zeros > kZeroPoints)
@@ -100,7 +100,7 @@ MatmulShape::MatmulShape(llm::MatmulOp op)
       experts(op.getOrder() ? op.experts() : 0),
       group(std::max<int64_t>(op.getEncodedWeight().facts().group, 0)), integer(input.isInteger(8)),
       zeros(op.getEncodedWeight().facts().zeros()), scales(op.getEncodedWeight().facts().scales),
-      inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op.getResult())), segment(0) {
+      inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op, op.getResult())), segment(0) {
   if (op.getSums() && op.getSums()->getSegment() >= 0)
     segment = op.getSums()->getSegment() ? op.getSums()->getSegment()
                                          : int64_t(llvm::alignTo(k, kSegmentStep));
@@ -171,7 +171,7 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
   MatmulShape shape(op);
   if (Declined reason = obstacle(op, shape))
     return reason;
-  int64_t most = mostOf(declared, shape.rowDim->name()), least = 1;
+  int64_t most = mostOf(declared, shape.rowDim->dim), least = 1;
   addTensorKernels(op, shape, architecture, most, kernels);
   if (!kernels.empty())
     return std::nullopt;
@@ -181,7 +181,7 @@ Declined codegen::addMatmulKernels(llm::MatmulOp op, const CudaArchitecture &arc
       return "a layout of the weight has too many digits";
     bool last = most <= tile.most;
     if (!last)
-      kernel->ranges = {RangeAttr::get(op.getContext(), shape.rowDim->name(), least, tile.most)};
+      kernel->ranges = {RangeAttr::get(op.getContext(), shape.rowDim->dim, least, tile.most)};
     kernels.push_back(std::move(*kernel));
     if (last)
       break;
@@ -196,7 +196,7 @@ void codegen::addMatmulCandidates(llm::MatmulOp op, const CudaArchitecture &arch
   if (obstacle(op, shape))
     return;
   size_t before = kernels.size();
-  addTensorCandidates(op, shape, architecture, mostOf(declared, shape.rowDim->name()), kernels);
+  addTensorCandidates(op, shape, architecture, mostOf(declared, shape.rowDim->dim), kernels);
   if (kernels.size() == before)
     return;
   // Another way to the same numbers, and one that knows nothing of packed weights but their digits.

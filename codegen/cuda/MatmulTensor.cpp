@@ -438,7 +438,7 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Pla
   kernel.sums = tensorOrder(op, shape, segment, architecture);
   // Sums on their way have places for these rows only.
   if (tile.most != INT64_MAX && shape.experts == 0)
-    kernel.guards = {RangeAttr::get(op.getContext(), shape.rowDim->name(), 1, tile.most)};
+    kernel.guards = {RangeAttr::get(op.getContext(), shape.rowDim->dim, 1, tile.most)};
   return kernel;
 }
 
@@ -511,7 +511,7 @@ llvm::SmallVector<KernelVariant> chooseByRows(const MatmulShape &shape,
   for (auto [end, index] : ends) {
     KernelVariant kernel = candidates[index].kernel;
     MLIRContext *context = kernel.constants.getContext();
-    llvm::StringRef dim = shape.rowDim->name();
+    llvm::StringRef dim = shape.rowDim->dim;
     if (end != most)
       kernel.ranges = {RangeAttr::get(context, dim, least, end)};
     chosen.push_back(std::move(kernel));

@@ -188,9 +188,9 @@ static Declined addKernels(llm::RouteOp op, Kernels &kernels) {
 }
 
 static Declined addKernels(llm::GroupRowsOp op, Kernels &kernels) {
-  std::optional<RowDim> rows = rowDimOf(op.getExperts());
+  std::optional<RowDim> rows = rowDimOf(op, op.getExperts());
   if (!rows)
-    return "rows must be a multiple of one of the dims T, S and L";
+    return "rows must be a multiple of a dim";
   int64_t experts = typeOf(op.getStarts()).getDimSize(0) - 1;
   CudaVariant variant("GroupRows", op, /*threads=*/256);
   variant.integer("rows_dim", rows->index);

@@ -95,7 +95,7 @@ engine::KernelVariant codegen::combineKernel(llm::CombineOp op) {
 }
 
 std::optional<engine::KernelVariant> codegen::groupRowsKernel(llm::GroupRowsOp op) {
-  std::optional<RowDim> rows = rowDimOf(op.getExperts());
+  std::optional<RowDim> rows = rowDimOf(op, op.getExperts());
   if (!rows)
     return std::nullopt;
   int64_t experts = cast<RankedTensorType>(op.getStarts().getType()).getDimSize(0) - 1;

@@ -225,7 +225,7 @@ static FailureOr<KernelVariant> kernelFor(llm::RouteOp op) { return routeKernel(
 static FailureOr<KernelVariant> kernelFor(llm::GroupRowsOp op) {
   std::optional<KernelVariant> kernel = groupRowsKernel(op);
   if (!kernel)
-    return decline(op) << "rows must be a multiple of one of the dims T, S and L";
+    return decline(op) << "rows must be a multiple of a dim";
   return std::move(*kernel);
 }
 

@@ -43,7 +43,7 @@ int64_t mostRows(const Tiling &tiling, llm::MatmulOp op) {
   if (!op.getOrder() || tiling.most == INT64_MAX)
     return tiling.most;
   constexpr int64_t sparse = 4;
-  int64_t each = rowDimOf(op.getResult())->each;
+  int64_t each = rowDimOf(op, op.getResult())->each;
   int64_t most =
       tiling.most == 1 ? op.experts() / (sparse * each) : tiling.most * op.experts() / each;
   return std::max<int64_t>(most, 1);
@@ -65,8 +65,8 @@ std::optional<std::string> codegen::matmulDeclined(llm::MatmulOp op) {
     return ("an epilogue has at most " + llvm::Twine(kEpilogueOperands) + " operands").str();
   if (op.getPairOffset() && *op.getPairOffset() != x86::panelRows)
     return ("pairs are " + llvm::Twine(x86::panelRows) + " columns apart").str();
-  if (!rowDimOf(op.getResult()))
-    return "rows must be a multiple of one of the dims T, S and L";
+  if (!rowDimOf(op, op.getResult()))
+    return "rows must be a multiple of a dim";
   if (op.experts() > 1 && op.expertRows() % x86::panelRows != 0)
     return ("the rows of an expert must be a multiple of " + llvm::Twine(x86::panelRows)).str();
   if (typeOf(op.getWeight()).getElementType().isInteger() && !op.getEncoding())
@@ -116,7 +116,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
                             inputScales(op),
                             gathersRows(op)};
   VariantBuilder variant(method.source, op.getContext());
-  RowDim rows = *rowDimOf(op.getResult());
+  RowDim rows = *rowDimOf(op, op.getResult());
   variant.integer("rows_dim", rows.index);
   variant.integer("rows_each", rows.each);
   variant.integer("experts", op.getOrder() ? op.experts() : 0);
@@ -147,7 +147,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   // Right for more rows, but nothing that anyone should run.
   constexpr int64_t mostSingle = 16;
   if (tileRows == 1)
-    kernel.guards = {engine::RangeAttr::get(op.getContext(), rows.name(), 1,
+    kernel.guards = {engine::RangeAttr::get(op.getContext(), rows.dim, 1,
                                             std::max(mostSingle, mostRows(Tiling{1, 1, 0}, op)))};
   return kernel;
 }
@@ -158,7 +158,7 @@ engine::SumsAttr codegen::matmulSums(llm::MatmulOp op, const X86Features &has) {
 
 void codegen::matmulKernels(llm::MatmulOp op, llvm::ArrayRef<engine::RangeAttr> declared,
                             const X86Features &has, llvm::SmallVectorImpl<KernelVariant> &kernels) {
-  llvm::StringRef dim = rowDimOf(op.getResult())->name();
+  std::string dim = rowDimOf(op, op.getResult())->dim;
   int64_t most = mostOf(declared, dim);
   int64_t least = 1;
   for (const Tiling &tiling : bestMethod(op, has)->tilings) {

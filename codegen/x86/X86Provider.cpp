@@ -281,26 +281,28 @@ static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
 
 static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> declared,
                              x86::AttentionMethod method, Kernels &kernels) {
-  if (llm::rowsOf(typeOf(op.getQuery())).getText() != schema::dim::tokens)
-    return "its rows must be the dim T";
+  std::optional<std::string> rows = plainRowDimOf(op.getQuery()),
+                             sequences = plainRowDimOf(op.getBlockTable());
+  if (!rows || !sequences)
+    return "its rows and sequences must be dims";
   if (!op.getCache().getType().isUniform())
     return kOtherWidths;
   if (op.getFp8())
     return "the target has no FP8 products";
-  int64_t most = mostOf(declared, schema::dim::tokens);
+  int64_t most = mostOf(declared, *rows);
   int64_t least = 1;
   if (most > 1) {
     KernelVariant kernel = attentionKernel(op, kSequenceShape.rows, method);
     MLIRContext *context = op.getContext();
-    kernel.ranges = {RangeAttr::get(context, "T", 2, std::min(most, kSequenceShape.most)),
-                     RangeAttr::get(context, "S", 1, 1)};
+    kernel.ranges = {RangeAttr::get(context, *rows, 2, std::min(most, kSequenceShape.most)),
+                     RangeAttr::get(context, *sequences, 1, 1)};
     kernels.push_back(std::move(kernel));
   }
   for (const AttentionShape &shape : kAttentionShapes) {
     KernelVariant kernel = attentionKernel(op, shape.rows, method);
     bool last = most <= shape.most;
     if (!last)
-      kernel.ranges = {RangeAttr::get(op.getContext(), schema::dim::tokens, least, shape.most)};
+      kernel.ranges = {RangeAttr::get(op.getContext(), *rows, least, shape.most)};
     kernels.push_back(std::move(kernel));
     if (last)
       break;
@@ -329,7 +331,7 @@ static Declined addKernels(llm::RouteOp op, llvm::ArrayRef<RangeAttr>, Kernels &
 static Declined addKernels(llm::GroupRowsOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   std::optional<KernelVariant> kernel = groupRowsKernel(op);
   if (!kernel)
-    return "rows must be a multiple of one of the dims T, S and L";
+    return "rows must be a multiple of a dim";
   kernels.push_back(std::move(*kernel));
   return std::nullopt;
 }

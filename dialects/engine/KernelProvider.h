@@ -102,8 +102,8 @@ public:
   /// none.
   ///
   /// Calling convention: buffers are the operation's operands in order (absent optional ones are
-  /// skipped), then its results in order; scalars are the dims T, S, L, B in this order. A kernel
-  /// must be right for every T, S, L >= 1 within its guards.
+  /// skipped), then its results in order; scalars are the dims of llm::launchScalars(). A kernel
+  /// must be right for every value >= 1 of the dims that count rows, within its guards.
   ///
   /// Where a kernel of `op` has a workspace, every kernel of `op` gets one more buffer after the
   /// results: the unit's workspace, which all launches share in turn. Its first kCounterBytes are

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs become launches over buffers; kernels are asked from the target and shared when equal.
 #include "dialects/engine/EngineOps.h"
+#include "dialects/llm/LaunchScalars.h"
 #include "dialects/llm/LlmComputeOps.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "passes/FusionReport.h"
@@ -26,9 +27,6 @@ using namespace ingot::engine;
 
 namespace {
 
-/// Scalars that every launch gets, in this order (KernelProvider::kernelsFor).
-constexpr StringRef kScalarDims[] = {schema::dim::tokens, schema::dim::sequences,
-                                     schema::dim::logitRows, schema::dim::tableWidth};
 constexpr int64_t kMostMultiprocessors = 1024;
 
 /// The unit under construction.
@@ -136,8 +134,13 @@ private:
     Type type = function.getArgument(index).getType();
     if (!name)
       return function.emitOpError() << "argument " << index << " has no llm.input name";
-    if (bufferOps.count(name.getValue())) // another program's: the same memory
+    auto [shared, isNew] = arguments.try_emplace(name.getValue(), type);
+    if (!isNew) { // another program's: the same memory
+      if (shared->second != type)
+        return function.emitOpError() << "'" << name.getValue() << "' is " << type
+                                      << ", in another program " << shared->second;
       return FlatSymbolRefAttr::get(context, name.getValue());
+    }
     if (auto group = llm::kvGroupOf(type)) {
       auto kv = dyn_cast<llm::KvType>(type);
       auto state = dyn_cast<llm::StateType>(type);
@@ -199,9 +202,7 @@ private:
 
   LogicalResult lower(func::FuncOp function) {
     valueBuffers.clear();
-    SmallVector<Attribute> dims, inputs, outputs;
-    for (RangeAttr range : declared)
-      dims.push_back(FlatSymbolRefAttr::get(context, range.getDim()));
+    SmallVector<Attribute> inputs, outputs;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       FailureOr<FlatSymbolRefAttr> buffer = argumentBuffer(function, i);
       if (failed(buffer))
@@ -220,9 +221,9 @@ private:
           makeTensorBuffer(name, "output", cast<RankedTensorType>(value.getType()));
       outputs.push_back(valueBuffers[value]);
     }
-    auto program = ProgramOp::create(programs, function.getLoc(), function.getName(),
-                                     ArrayAttr::get(context, dims), ArrayAttr::get(context, inputs),
-                                     ArrayAttr::get(context, outputs));
+    auto program =
+        ProgramOp::create(programs, function.getLoc(), function.getName(), dimsOf(function),
+                          ArrayAttr::get(context, inputs), ArrayAttr::get(context, outputs));
     OpBuilder instructions(context);
     instructions.createBlock(&program.getBody());
     bool open = false; // instructions since the last segment end
@@ -251,6 +252,20 @@ private:
                         tap);
     }
     return success();
+  }
+
+  /// The declared dims that the operations of `function` are handed.
+  ArrayAttr dimsOf(func::FuncOp function) {
+    std::set<std::string> used;
+    for (Operation &op : function.getBody().front()) {
+      auto scalars = llm::launchScalars(&op);
+      used.insert(scalars.begin(), scalars.end());
+    }
+    SmallVector<Attribute> dims;
+    for (RangeAttr range : declared)
+      if (used.count(range.getDim().str()))
+        dims.push_back(FlatSymbolRefAttr::get(context, range.getDim()));
+    return ArrayAttr::get(context, dims);
   }
 
   void bindWeight(llm::LoadWeightOp load) {
@@ -291,7 +306,7 @@ private:
     }
     if (llvm::any_of(variants, [](const KernelVariant &variant) { return variant.workspace; }))
       args.push_back(workspaceFor(variants));
-    for (StringRef dim : kScalarDims)
+    for (const std::string &dim : llm::launchScalars(&op))
       args.push_back(expr(dim));
     SmallVector<Attribute> choices;
     for (const KernelVariant &variant : variants) {
@@ -426,6 +441,7 @@ private:
   std::set<std::string> workspaceBytes; ///< what launches need, each once
   llvm::StringMap<char> taken;
   llvm::StringMap<BufferOp> bufferOps;
+  llvm::StringMap<Type> arguments; ///< of functions, by their names
   llvm::StringMap<FlatSymbolRefAttr> kernelNames;
   llvm::StringMap<std::string> formats;
   DenseMap<Value, FlatSymbolRefAttr> valueBuffers;

@@ -39,24 +39,35 @@ static bool usesDim(const schema::Expr *expr, uint32_t dim) {
   return false;
 }
 
-/// Whether a size, an argument or a grid of the target depends on the dim.
+/// Whether an argument or a grid of a launch, or what a copy moves, depends on the dim.
+static bool usesDim(const schema::Program &program, uint32_t dim) {
+  for (uint32_t j = 0; j < count(program.instructions()); ++j) {
+    const schema::Instruction &instruction = *program.instructions()->Get(j);
+    if (const schema::Copy *copy = instruction.operation_as_Copy())
+      for (const schema::Expr *moved :
+           {copy->source_offset(), copy->destination_offset(), copy->bytes()})
+        if (usesDim(moved, dim))
+          return true;
+    const schema::Launch *launch = instruction.operation_as_Launch();
+    for (uint32_t k = 0; launch && k < count(launch->args()); ++k)
+      if (usesDim(launch->args()->Get(k)->value(), dim))
+        return true;
+    for (uint32_t k = 0; launch && k < count(launch->variants()); ++k)
+      for (uint32_t l = 0; l < count(launch->variants()->Get(k)->grid()); ++l)
+        if (usesDim(launch->variants()->Get(k)->grid()->Get(l), dim))
+          return true;
+  }
+  return false;
+}
+
+/// Likewise of the target; or whether a size does.
 static bool usesDim(const schema::Target &target, uint32_t dim) {
   for (uint32_t i = 0; i < count(target.buffers()); ++i)
     if (usesDim(target.buffers()->Get(i)->bytes(), dim))
       return true;
-  for (uint32_t i = 0; i < count(target.programs()); ++i) {
-    const auto *instructions = target.programs()->Get(i)->instructions();
-    for (uint32_t j = 0; j < count(instructions); ++j) {
-      const schema::Launch *launch = instructions->Get(j)->operation_as_Launch();
-      for (uint32_t k = 0; launch && k < count(launch->args()); ++k)
-        if (usesDim(launch->args()->Get(k)->value(), dim))
-          return true;
-      for (uint32_t k = 0; launch && k < count(launch->variants()); ++k)
-        for (uint32_t l = 0; l < count(launch->variants()->Get(k)->grid()); ++l)
-          if (usesDim(launch->variants()->Get(k)->grid()->Get(l), dim))
-            return true;
-    }
-  }
+  for (uint32_t i = 0; i < count(target.programs()); ++i)
+    if (usesDim(*target.programs()->Get(i), dim))
+      return true;
   return false;
 }
 
@@ -66,12 +77,6 @@ Status Executor::bindDims() {
   for (uint32_t i = 0; i < count(engine.dims()); ++i) {
     const schema::Dim &dim = *engine.dims()->Get(i);
     std::string name = dim.name()->str();
-    if (name == schema::dim::tokens)
-      tokensDim = i;
-    if (name == schema::dim::sequences)
-      sequencesDim = i;
-    if (name == schema::dim::logitRows)
-      logitRowsDim = i;
     // Other targets of the engine may count things that this device has not.
     if (dim.source() != schema::DimSource::Device || name == schema::dim::threads ||
         !usesDim(*chosen, i))
@@ -247,8 +252,29 @@ Status Executor::prepare() {
         return status;
       steps.push_back(std::move(step));
     }
+    stepDims.push_back(stepDimsOf(program));
   }
   return {};
+}
+
+/// Dims of a step on which sizes, grids or the choice of kernels of `program`, the last of
+/// `programs`, depend.
+std::vector<uint32_t> Executor::stepDimsOf(const schema::Program &program) const {
+  std::vector<uint32_t> found;
+  for (uint32_t dim = 0; dim < dims.size(); ++dim) {
+    if (engineFile->metadata().dims()->Get(dim)->source() != schema::DimSource::Step)
+      continue;
+    bool chooses =
+        std::any_of(programs.back().begin(), programs.back().end(), [&](const Step &step) {
+          return std::any_of(step.variants.begin(), step.variants.end(), [&](const auto &choice) {
+            return std::any_of(choice.conditions.begin(), choice.conditions.end(),
+                               [&](const auto &held) { return held.first == dim; });
+          });
+        });
+    if (chooses || usesDim(program, dim))
+      found.push_back(dim);
+  }
+  return found;
 }
 
 Status Executor::prepareLaunch(const schema::Launch &launch, Step &step, const std::string &where) {
@@ -311,15 +337,14 @@ std::optional<uint32_t> Executor::findProgram(std::string_view name) const {
   return std::nullopt;
 }
 
-Status Executor::beginStep(const StepShape &shape) {
-  const std::pair<int64_t, int64_t> values[] = {
-      {tokensDim, shape.tokens}, {sequencesDim, shape.sequences}, {logitRowsDim, shape.logitRows}};
-  for (auto [dim, value] : values) {
+Status Executor::beginStep(std::span<const DimSize> shape) {
+  for (auto [name, size] : shape) {
+    int64_t dim = findDim(engineFile->metadata(), name);
     if (dim < 0)
       continue;
-    if (value < ranges[size_t(dim)].min || value > ranges[size_t(dim)].max)
+    if (size < ranges[size_t(dim)].min || size > ranges[size_t(dim)].max)
       return Status::error("INGOT-E6015", "a step is outside the limits chosen at load");
-    dims[size_t(dim)] = value;
+    dims[size_t(dim)] = size;
   }
   return {};
 }
@@ -328,12 +353,14 @@ Status Executor::beginStep(const StepShape &shape) {
 static constexpr uint64_t kShapeBits = 20;
 
 void Executor::run(uint32_t program) {
-  auto dim = [&](int64_t index) { return index < 0 ? 0 : uint64_t(dims[size_t(index)]); };
+  const std::vector<uint32_t> &own = stepDims[program];
+  uint64_t size = own.empty() ? 0 : uint64_t(dims[own.front()]);
   auto whole = uint32_t(programs[program].size());
-  if (dim(tokensDim) != dim(sequencesDim) || dim(tokensDim) != dim(logitRowsDim) ||
-      dim(tokensDim) >> kShapeBits)
+  if (std::any_of(own.begin(), own.end(),
+                  [&](uint32_t dim) { return uint64_t(dims[dim]) != size; }) ||
+      size >> kShapeBits)
     return runPart(program, 0, whole);
-  uint64_t key = (uint64_t(program) << kShapeBits) | dim(tokensDim);
+  uint64_t key = (uint64_t(program) << kShapeBits) | size;
   if (executionDevice->replay(key)) {
     launchCount += std::count_if(programs[program].begin(), programs[program].end(),
                                  [](const Step &step) { return !step.variants.empty(); });

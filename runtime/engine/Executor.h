@@ -9,14 +9,14 @@
 
 #include <map>
 #include <optional>
+#include <span>
 
 namespace ingot::runtime {
 
-/// Sizes of one step, each within the plan's limits.
-struct StepShape {
-  int64_t tokens = 1;
-  int64_t sequences = 1;
-  int64_t logitRows = 1;
+/// What a dim of a step counts to (schema/Names.h).
+struct DimSize {
+  std::string_view dim;
+  int64_t size;
 };
 
 /// Runs the programs of one target. Nothing here allocates after `create`. One thread at a time.
@@ -37,9 +37,10 @@ public:
   /// Index of a program; nothing when there is none of that name.
   std::optional<uint32_t> findProgram(std::string_view name) const;
 
-  /// Sets the step's shape: sizes of buffers and everything that follows are for it.
-  /// INGOT-E6015 when it is outside the plan.
-  Status beginStep(const StepShape &shape);
+  /// Sets the step's shape: sizes of buffers and everything that follows are for it. Dims that are
+  /// not among `shape` keep their values, at first the largest of the plan; names that the engine
+  /// does not have are passed over. INGOT-E6015 when a size is outside the plan.
+  Status beginStep(std::span<const DimSize> shape);
   /// Runs a whole program at the step's shape.
   void run(uint32_t program);
   /// Runs instructions [first, first + count).
@@ -110,6 +111,7 @@ private:
                      const std::string &where) const;
   uint64_t allocatedBytes(uint32_t buffer) const;
   bool applies(const VariantChoice &choice) const;
+  std::vector<uint32_t> stepDimsOf(const schema::Program &program) const;
   void runLaunch(const Step &step);
   void runLaunch(const Step &step, const VariantChoice &choice);
   void runCopy(const schema::Copy &copy);
@@ -118,7 +120,6 @@ private:
   std::unique_ptr<Device> executionDevice;
   const schema::Target *chosen = nullptr;
   MemoryPlan memoryPlan;
-  int64_t tokensDim = -1, sequencesDim = -1, logitRowsDim = -1;
   std::vector<Interval> ranges;           ///< of every dim within the plan
   std::vector<int64_t> dims;              ///< of the current step
   std::vector<uint8_t *> bases;           ///< of every buffer
@@ -126,7 +127,8 @@ private:
   std::optional<WeightFiller> weightFiller;
   std::vector<DeviceKernel> kernels;
   std::vector<std::vector<Step>> programs;
-  std::vector<void *> bufferArgs; ///< room for the longest argument list
+  std::vector<std::vector<uint32_t>> stepDims; ///< that launches and copies of a program depend on
+  std::vector<void *> bufferArgs;              ///< room for the longest argument list
   std::vector<int64_t> scalarArgs;
   int64_t launchCount = 0;
 };

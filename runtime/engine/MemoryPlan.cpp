@@ -9,7 +9,6 @@
 #include <set>
 
 namespace ingot::runtime {
-namespace {
 
 int64_t findDim(const schema::Engine &engine, std::string_view name) {
   for (uint32_t i = 0; i < count(engine.dims()); ++i)
@@ -17,6 +16,8 @@ int64_t findDim(const schema::Engine &engine, std::string_view name) {
       return i;
   return -1;
 }
+
+namespace {
 
 /// A limit of the plan: the request, or the maximum when the request is 0.
 Result<int64_t> chooseLimit(const char *option, int64_t requested, int64_t minimum,

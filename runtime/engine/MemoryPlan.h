@@ -52,6 +52,9 @@ struct MemoryPlan {
   }
 };
 
+/// Index of a dim by its name, or -1.
+int64_t findDim(const schema::Engine &engine, std::string_view name);
+
 /// Index of the dim that is the block-table width of a KV group ("B.<name>", or "B" for the first
 /// and those whose blocks have as many tokens), or -1.
 int64_t tableWidthDim(const schema::Engine &engine, const schema::Target &target, uint32_t group);

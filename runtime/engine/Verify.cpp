@@ -123,8 +123,16 @@ Status StructureVerifier::verify() {
   return {};
 }
 
-Status StructureVerifier::verifyDims() const {
+/// What cannot be given a value.
+static Status unknownDim(const schema::Dim &dim) {
   static const char *const sources[] = {"step", "load", "device"};
+  return Status::error("INGOT-E5011",
+                       "this runtime knows no " + std::string(sources[int(dim.source())]) +
+                           " dim '" + dim.name()->str() + "'",
+                       "use the runtime of the release that built the engine");
+}
+
+Status StructureVerifier::verifyDims() const {
   if (count(engine.dims()) > maximumDims)
     return malformed("engine", "more dims than any engine has");
   std::set<std::string> names;
@@ -137,18 +145,10 @@ Status StructureVerifier::verifyDims() const {
       return malformed("dim '" + name + "'", "its range is empty, negative or too large");
     if (!names.insert(name).second)
       return malformed("dim '" + name + "'", "declared twice");
-    bool ofStep = name == schema::dim::tokens || name == schema::dim::sequences ||
-                  name == schema::dim::logitRows;
     const std::string width(schema::dim::tableWidth);
     bool ofLoad = name == width || name.starts_with(width + ".");
-    bool known = dim.source() == schema::DimSource::Device ||
-                 (dim.source() == schema::DimSource::Step && ofStep) ||
-                 (dim.source() == schema::DimSource::Load && ofLoad);
-    if (!known)
-      return Status::error("INGOT-E5011",
-                           "this runtime knows no " + std::string(sources[int(dim.source())]) +
-                               " dim '" + name + "'",
-                           "use the runtime of the release that built the engine");
+    if (dim.source() == schema::DimSource::Load && !ofLoad)
+      return unknownDim(dim);
     if (dim.source() == schema::DimSource::Step && (dim.min() > 1 || dim.max() < 1))
       return malformed("dim '" + name + "'", "steps of one token must be in its range");
   }
@@ -337,9 +337,19 @@ Status StructureVerifier::verifyShape(const schema::Buffer &buffer,
 Status StructureVerifier::verifyProgram(const schema::Program &program,
                                         const schema::Target &target,
                                         const std::string &where) const {
-  for (uint32_t i = 0; i < count(program.dims()); ++i)
+  // Programs that serve are run at these; others at whatever their callers say.
+  std::string_view own = program.name()->string_view();
+  bool serves = own == schema::program::step || own == schema::program::sample;
+  for (uint32_t i = 0; i < count(program.dims()); ++i) {
     if (program.dims()->Get(i) >= dims.size())
       return malformed(where, "names a dim that does not exist");
+    const schema::Dim &dim = *engine.dims()->Get(program.dims()->Get(i));
+    std::string_view name = dim.name()->string_view();
+    bool ofStep = name == schema::dim::tokens || name == schema::dim::sequences ||
+                  name == schema::dim::logitRows;
+    if (serves && dim.source() == schema::DimSource::Step && !ofStep)
+      return unknownDim(dim);
+  }
   auto verifyList = [&](const flatbuffers::Vector<uint32_t> *list, bool inputs) -> Status {
     for (uint32_t i = 0; i < count(list); ++i) {
       uint32_t index = list->Get(i);

@@ -187,10 +187,10 @@ Status StepProgram::bindInput(uint32_t index) {
 
 Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &cache,
                             uint32_t drawn) {
-  StepShape shape = {0, int64_t(batch.size()), 0};
+  int64_t tokens = 0, logitRows = 0;
   for (const BatchEntry &entry : batch) {
-    shape.tokens += entry.tokens;
-    shape.logitRows += entry.logitRows;
+    tokens += entry.tokens;
+    logitRows += entry.logitRows;
     const Sequence &sequence = *entry.sequence;
     if (sequence.embeddings.size() != sequence.tokens.size() * size_t(embeddingWidth))
       return Status::error("INGOT-E6054",
@@ -202,7 +202,9 @@ Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &ca
                            "what the part before it gives");
   }
   // A step without wanted logits computes those of its first token, for engines that need a row.
-  shape.logitRows = std::max<int64_t>(shape.logitRows, 1);
+  const DimSize shape[] = {{schema::dim::tokens, tokens},
+                           {schema::dim::sequences, int64_t(batch.size())},
+                           {schema::dim::logitRows, std::max<int64_t>(logitRows, 1)}};
   if (Status status = executor->beginStep(shape); !status.ok())
     return status;
   for (Binding &binding : bindings) {

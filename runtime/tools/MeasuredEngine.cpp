@@ -20,8 +20,10 @@ Result<std::unique_ptr<MeasuredEngine>> MeasuredEngine::over(Executor &executor)
   engine->loaded = &executor;
   // Programs are bound at the largest step, as after loading: inputs must have room for it.
   const MemoryPlan &plan = executor.plan();
-  if (Status status = executor.beginStep({plan.maxTokens, plan.maxSequences, plan.maxLogitRows});
-      !status.ok())
+  const DimSize largest[] = {{schema::dim::tokens, plan.maxTokens},
+                             {schema::dim::sequences, plan.maxSequences},
+                             {schema::dim::logitRows, plan.maxLogitRows}};
+  if (Status status = executor.beginStep(largest); !status.ok())
     return status;
   Result<StepProgram> step = StepProgram::bind(executor);
   if (!step.ok())

@@ -3,10 +3,13 @@
 #include "tests/conformance/CaseModel.h"
 
 #include "dialects/engine/EngineOps.h"
+#include "dialects/llm/LaunchScalars.h"
 #include "dialects/llm/LlmWeightOps.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/schema/Names.h"
 
 #include <cstring>
+#include <set>
 
 using namespace mlir;
 using namespace ingot;
@@ -65,20 +68,39 @@ void declareDims(ModuleOp module) {
   declare("S", "step", kMostSequences);
   declare("L", "step", kMostLogitRows);
   declare("B", "load", kMostBlocks);
+  // Of other programs than a step, where there are some: memory is planned for all dims together.
+  std::set<std::string> used;
+  module.walk([&](Operation *op) {
+    auto scalars = llm::launchScalars(op);
+    used.insert(scalars.begin(), scalars.end());
+  });
+  if (used.count("P"))
+    declare("P", "step", kMostTokens);
+  if (used.count("Q"))
+    declare("Q", "step", kMostSequences);
 }
 
 } // namespace
 
-std::string conformance::inputName(unsigned argument) { return "in" + std::to_string(argument); }
-std::string conformance::outputName(unsigned result) { return "out" + std::to_string(result); }
+static std::string prefixOf(llvm::StringRef function) {
+  return function == kStepFunction ? "" : (function + ".").str();
+}
 
-std::vector<CaseWeight> conformance::weightsOf(func::FuncOp function) {
-  std::vector<CaseWeight> weights;
+std::string conformance::inputName(unsigned argument, llvm::StringRef function) {
+  return prefixOf(function) + "in" + std::to_string(argument);
+}
+std::string conformance::outputName(unsigned result, llvm::StringRef function) {
+  return prefixOf(function) + "out" + std::to_string(result);
+}
+
+/// Appends what `function`, the one at `place`, has as weights.
+static void addWeights(func::FuncOp function, unsigned place, std::vector<CaseWeight> &weights) {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || !type.hasStaticShape() || type.getElementType().isInteger(32))
       continue;
     CaseWeight &weight = weights.emplace_back();
+    weight.function = place;
     weight.argument = argument.getArgNumber();
     weight.type = weight.stored = type;
     int64_t bits = engine::elementBits(type.getElementType());
@@ -92,6 +114,12 @@ std::vector<CaseWeight> conformance::weightsOf(func::FuncOp function) {
     weight.tensor.bytes =
         uint64_t(weight.stored.getNumElements()) * (weight.stored.getElementTypeBitWidth() / 8);
   }
+}
+
+std::vector<CaseWeight> conformance::weightsOf(ModuleOp functions) {
+  std::vector<CaseWeight> weights;
+  for (auto [place, function] : llvm::enumerate(functions.getOps<func::FuncOp>()))
+    addWeights(function, unsigned(place), weights);
   std::vector<checkpoint::Tensor> tensors = tensorsOf(weights);
   (void)test::safetensorsHeader(tensors);
   for (auto [weight, tensor] : llvm::zip_equal(weights, tensors))
@@ -99,34 +127,43 @@ std::vector<CaseWeight> conformance::weightsOf(func::FuncOp function) {
   return weights;
 }
 
-OwningOpRef<ModuleOp> conformance::modelOf(func::FuncOp function,
-                                           llvm::ArrayRef<CaseWeight> weights,
-                                           engine::TargetAttr target) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(function.getLoc());
-  func::FuncOp step = function.clone();
-  step.setName("step");
-  module->push_back(step);
-  engine::setAttribute<engine::EngineDialect::TargetAttrHelper>(*module, target);
-  declareDims(*module);
-  Builder names(module->getContext());
-  for (unsigned i = 0; i < step.getNumArguments(); ++i)
-    step.setArgAttr(i, llm::LlmDialect::InputAttrHelper::getNameStr(),
-                    names.getStringAttr(inputName(i)));
-  for (unsigned i = 0; i < step.getNumResults(); ++i)
-    step.setResultAttr(i, llm::LlmDialect::OutputAttrHelper::getNameStr(),
-                       names.getStringAttr(outputName(i)));
-  auto builder = OpBuilder::atBlockBegin(&step.getBody().front());
-  llvm::BitVector erased(step.getNumArguments());
+/// Makes `program` one that names its inputs and results and reads `weights` from files.
+static void nameArguments(func::FuncOp program, llvm::ArrayRef<CaseWeight> weights) {
+  Builder names(program.getContext());
+  llvm::StringRef function = program.getName();
+  for (unsigned i = 0; i < program.getNumArguments(); ++i)
+    program.setArgAttr(i, llm::LlmDialect::InputAttrHelper::getNameStr(),
+                       names.getStringAttr(inputName(i, function)));
+  for (unsigned i = 0; i < program.getNumResults(); ++i)
+    program.setResultAttr(i, llm::LlmDialect::OutputAttrHelper::getNameStr(),
+                          names.getStringAttr(outputName(i, function)));
+  auto builder = OpBuilder::atBlockBegin(&program.getBody().front());
+  llvm::BitVector erased(program.getNumArguments());
   for (const CaseWeight &weight : weights) {
-    Value value = llm::WeightOp::create(builder, step.getLoc(), weight.stored, weight.tensor.name,
-                                        kFile, int64_t(weight.tensor.offset));
+    Value value = llm::WeightOp::create(builder, program.getLoc(), weight.stored,
+                                        weight.tensor.name, kFile, int64_t(weight.tensor.offset));
     if (weight.stored != weight.type)
-      value = llm::UnpackOp::create(builder, step.getLoc(), weight.type, value,
+      value = llm::UnpackOp::create(builder, program.getLoc(), weight.type, value,
                                     engine::elementBits(weight.type.getElementType()));
-    step.getArgument(weight.argument).replaceAllUsesWith(value);
+    program.getArgument(weight.argument).replaceAllUsesWith(value);
     erased.set(weight.argument);
   }
-  (void)step.eraseArguments(erased);
+  (void)program.eraseArguments(erased);
+}
+
+OwningOpRef<ModuleOp> conformance::modelOf(ModuleOp functions, llvm::ArrayRef<CaseWeight> weights,
+                                           engine::TargetAttr target) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(functions.getLoc());
+  engine::setAttribute<engine::EngineDialect::TargetAttrHelper>(*module, target);
+  for (auto [place, function] : llvm::enumerate(functions.getOps<func::FuncOp>())) {
+    func::FuncOp program = function.clone();
+    module->push_back(program);
+    auto own = [place = unsigned(place)](const CaseWeight &one) { return one.function == place; };
+    nameArguments(program, llvm::to_vector(llvm::make_filter_range(weights, own)));
+    if (program.getName() == kStepFunction)
+      program.setName(schema::program::step);
+  }
+  declareDims(*module);
   return module;
 }
 

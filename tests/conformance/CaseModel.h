@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A case's function as a model: a program, and a checkpoint with its weights.
+// A case's functions as a model: programs, and a checkpoint with their weights.
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
@@ -19,23 +19,26 @@ inline constexpr int64_t kMostTokens = 4096, kMostSequences = 256, kMostLogitRow
 
 /// An argument that checkpoints store: a tensor of static shape that is no index.
 struct CaseWeight {
-  unsigned argument = 0;
+  unsigned function = 0, argument = 0; ///< of which it is one
   mlir::RankedTensorType type;
   mlir::RankedTensorType stored; ///< bytes, each row's elements packed, where these are narrower
   checkpoint::Tensor tensor;     ///< in the file
 };
 
-/// The weights of `function`, in the order of its arguments.
-std::vector<CaseWeight> weightsOf(mlir::func::FuncOp function);
+/// The function that becomes the program "step"; others become programs of their names.
+inline constexpr llvm::StringLiteral kStepFunction = "f";
+
+/// The weights of all functions, in the order of their arguments.
+std::vector<CaseWeight> weightsOf(mlir::ModuleOp functions);
 
 /// Names of what a program reads and writes beside weights.
-std::string inputName(unsigned argument);
-std::string outputName(unsigned result);
+std::string inputName(unsigned argument, llvm::StringRef function = kStepFunction);
+std::string outputName(unsigned result, llvm::StringRef function = kStepFunction);
 
-/// What an importer makes for `target`: declared dims, and `function` as the program "step" over
+/// What an importer makes for `target`: declared dims, and the functions as programs over
 /// llm.weight sources.
 mlir::OwningOpRef<mlir::ModuleOp>
-modelOf(mlir::func::FuncOp function, llvm::ArrayRef<CaseWeight> weights, engine::TargetAttr target);
+modelOf(mlir::ModuleOp functions, llvm::ArrayRef<CaseWeight> weights, engine::TargetAttr target);
 
 /// A checkpoint in the temporary folder with `values`, one for each of `weights`.
 checkpoint::Expected<checkpoint::Checkpoint>

@@ -38,6 +38,10 @@ static std::optional<int64_t> dimValue(llvm::StringRef name, Dims dims) {
     return dims.S;
   if (name == "L")
     return dims.L;
+  if (name == "P")
+    return dims.P;
+  if (name == "Q")
+    return dims.Q;
   return name == "B" ? std::optional(dims.B) : std::nullopt;
 }
 
@@ -48,7 +52,9 @@ int64_t conformance::rowsOf(RankedTensorType type, Dims dims) {
   return parsed->evaluate([&](llvm::StringRef name) { return dimValue(name, dims); }).value();
 }
 
-func::FuncOp CompiledFunction::function() { return *source->getOps<func::FuncOp>().begin(); }
+func::FuncOp CompiledFunction::function(unsigned place) {
+  return *std::next(source->getOps<func::FuncOp>().begin(), place);
+}
 
 std::unique_ptr<CompiledFunction>
 CompiledFunction::compile(MLIRContext &context, const std::string &name, const std::string &text,
@@ -62,8 +68,11 @@ CompiledFunction::compile(MLIRContext &context, const std::string &name, const s
     return nullptr;
   }
   made->target = target->second;
-  made->weights = weightsOf(made->function());
-  made->compiled.module = modelOf(made->function(), made->weights, made->target);
+  made->weights = weightsOf(*made->source);
+  for (const CaseWeight &weight : made->weights)
+    made->loaded.emplace_back(weight.type.getElementType(), weight.type.getDimSize(0),
+                              weight.type.getRank() < 2 ? 1 : weight.type.getShape().back());
+  made->compiled.module = modelOf(*made->source, made->weights, made->target);
   if (sums)
     made->compiled.module->walk([&](llm::SumsOpInterface op) { op.setSumsAttr(sums); });
   StageTimer timer("compile " + name);
@@ -215,19 +224,19 @@ std::string CompiledFunction::portablePtx() const {
 
 //===- The engine file ----------------------------------------------------------------------===//
 
-bool CompiledFunction::load(const std::vector<HostValue> &arguments) {
-  std::vector<const HostTensor *> values;
+bool CompiledFunction::load(const std::vector<HostValue> &arguments, unsigned place) {
   bool same = file != nullptr;
-  for (auto [i, weight] : llvm::enumerate(weights)) {
-    values.push_back(&arguments[weight.argument].tensor);
-    same = same && loaded[i] == values.back()->codes;
-  }
+  for (auto [weight, known] : llvm::zip_equal(weights, loaded))
+    if (weight.function == place && known.codes != arguments[weight.argument].tensor.codes) {
+      known = arguments[weight.argument].tensor;
+      same = false;
+    }
   if (same)
     return true;
-  loaded.clear();
-  for (const HostTensor *tensor : values)
-    loaded.push_back(tensor->codes);
   file = nullptr;
+  std::vector<const HostTensor *> values;
+  for (const HostTensor &known : loaded)
+    values.push_back(&known);
   return writeEngine(values);
 }
 
@@ -282,9 +291,11 @@ bool CompiledFunction::writeEngine(llvm::ArrayRef<const HostTensor *> values) {
 
 //===- Runs ---------------------------------------------------------------------------------===//
 
-std::string CompiledFunction::keyOf(const std::vector<HostValue> &arguments, Dims dims) const {
+std::string CompiledFunction::keyOf(const std::vector<HostValue> &arguments, Dims dims,
+                                    unsigned place) const {
   std::string text;
-  llvm::raw_string_ostream(text) << dims.T << " " << dims.S << " " << dims.L << " " << dims.B << " "
+  llvm::raw_string_ostream(text) << place << " " << dims.T << " " << dims.S << " " << dims.L << " "
+                                 << dims.B << " " << dims.P << " " << dims.Q << " "
                                  << int(mode.completion) << " " << mode.warpOrderSeed << " "
                                  << mode.multiprocessors << " " << mode.exactSums;
   codegen::CacheKey key;
@@ -297,11 +308,12 @@ std::string CompiledFunction::keyOf(const std::vector<HostValue> &arguments, Dim
   return key.text();
 }
 
-std::vector<HostValue> CompiledFunction::run(std::vector<HostValue> &arguments, Dims dims) {
-  if (!load(arguments))
+std::vector<HostValue> CompiledFunction::run(std::vector<HostValue> &arguments, Dims dims,
+                                             unsigned place) {
+  if (!load(arguments, place))
     return {};
   std::vector<HostValue> results;
-  for (Type type : function().getResultTypes()) {
+  for (Type type : function(place).getResultTypes()) {
     auto tensor = cast<RankedTensorType>(type);
     results.emplace_back().tensor = HostTensor(tensor.getElementType(), rowsOf(tensor, dims),
                                                tensor.getRank() < 2 ? 1 : tensor.getShape().back());
@@ -309,12 +321,12 @@ std::vector<HostValue> CompiledFunction::run(std::vector<HostValue> &arguments, 
   // What takes long, and is the same on every machine.
   bool isSlow = target.getBackend() == "reference" || (isCuda() && !observer);
   codegen::BuildCache *cache = isSlow ? buildCache().get() : nullptr;
-  std::string key = cache ? keyOf(arguments, dims) : std::string();
+  std::string key = cache ? keyOf(arguments, dims, place) : std::string();
   std::optional<std::string> known = cache ? cache->get(kAnswers, key) : std::nullopt;
   std::vector<uint8_t> answer;
   if (known)
     answer.assign(known->begin(), known->end());
-  else if (!execute(arguments, dims, answer))
+  else if (!execute(arguments, dims, place, answer))
     return {};
   if (cache && !known)
     cache->put(kAnswers, key, llvm::toStringRef(answer));
@@ -331,33 +343,35 @@ std::vector<HostValue> CompiledFunction::run(std::vector<HostValue> &arguments, 
   return results;
 }
 
-bool CompiledFunction::execute(const std::vector<HostValue> &arguments, Dims dims,
+bool CompiledFunction::execute(const std::vector<HostValue> &arguments, Dims dims, unsigned place,
                                std::vector<uint8_t> &answer) {
+  llvm::StringRef name = function(place).getName();
   std::optional<StageTimer> timer;
   if (isCuda())
     timer.emplace("simulate " + target.getName().str());
   std::map<std::string, size_t> memoryBytes;
   for (auto [i, argument] : llvm::enumerate(arguments))
     if (!argument.memory.empty())
-      memoryBytes[inputName(unsigned(i))] = argument.memory.size();
+      memoryBytes[inputName(unsigned(i), name)] = argument.memory.size();
   auto run = EngineRun::start(file, target, mode, dims, memoryBytes);
   if (!run)
     return false;
   for (auto [i, argument] : llvm::enumerate(arguments)) {
-    std::string name = inputName(unsigned(i));
-    if (run->has(name)) // neither weights nor what nothing reads
-      run->write(name, argument.memory.empty() ? argument.tensor.bytes() : argument.memory);
+    std::string input = inputName(unsigned(i), name);
+    if (run->has(input)) // neither weights nor what nothing reads
+      run->write(input, argument.memory.empty() ? argument.tensor.bytes() : argument.memory);
   }
-  if (!run->execute(observer ? [&](const EngineRun::Seen &seen) { show(seen); }
+  if (!run->execute(name == kStepFunction ? schema::program::step : name.str(),
+                    observer ? [&](const EngineRun::Seen &seen) { show(seen); }
                              : EngineRun::Observer()))
     return false;
   for (auto [i, argument] : llvm::enumerate(arguments)) {
-    std::string name = inputName(unsigned(i));
-    llvm::append_range(answer, run->has(name) && !argument.memory.empty() ? run->read(name)
-                                                                          : argument.memory);
+    std::string input = inputName(unsigned(i), name);
+    llvm::append_range(answer, run->has(input) && !argument.memory.empty() ? run->read(input)
+                                                                           : argument.memory);
   }
-  for (unsigned i = 0; i < function().getNumResults(); ++i)
-    llvm::append_range(answer, run->read(outputName(i)));
+  for (unsigned i = 0; i < function(place).getNumResults(); ++i)
+    llvm::append_range(answer, run->read(outputName(i, name)));
   return true;
 }
 

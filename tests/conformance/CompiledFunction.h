@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small function of llm operations as an engine: planned and compiled by the stages of a build,
+// Small functions of llm operations as an engine: planned and compiled by the stages of a build,
 // its weights streamed, loaded and run by the runtime on a guarded device.
 #pragma once
 
@@ -38,10 +38,10 @@ std::unique_ptr<codegen::BuildCache> &buildCache();
 
 class CompiledFunction {
 public:
-  /// Compiles `text`, a module of one func.func; reports a GoogleTest failure and returns null if
-  /// that does not work. `context` has the dialects loaded.
-  /// Where `runs` lists dims, kernels that none of them takes are left out, and no others may run.
-  /// `sums`: the order that products have; null: the target chooses.
+  /// Compiles `text`, a module of functions, of which a run is of one; reports a GoogleTest failure
+  /// and returns null if that does not work. `context` has the dialects loaded. Where `runs` lists
+  /// dims, kernels that none of them takes are left out, and no others may run. `sums`: the order
+  /// that products have; null: the target chooses.
   static std::unique_ptr<CompiledFunction>
   compile(mlir::MLIRContext &context, const std::string &target, const std::string &text,
           llvm::ArrayRef<Dims> runs = {}, CudaCode code = CudaCode::Ptx,
@@ -50,12 +50,11 @@ public:
   /// In which orders the kernels of products add, each once.
   llvm::SmallVector<engine::SumsAttr, 0> orders();
 
-  /// Runs the function; `arguments` in order, memory ones are updated. Returns what it returns, and
-  /// nothing after a failure. What the reference and
-  /// simulators answer is looked for in the cache first, unless launches are observed.
-  /// GoogleTest failures report what the runtime refuses, writes beyond a buffer, and what a
-  /// simulator finds.
-  std::vector<HostValue> run(std::vector<HostValue> &arguments, Dims dims);
+  /// Runs the function at `place`; `arguments` in order, memory ones are updated. Returns what it
+  /// returns, and nothing after a failure. What the reference and simulators answer is looked for
+  /// in the cache first, unless launches are observed. GoogleTest failures report what the runtime
+  /// refuses, writes beyond a buffer, and what a simulator finds.
+  std::vector<HostValue> run(std::vector<HostValue> &arguments, Dims dims, unsigned place = 0);
 
   /// How the next runs are simulated, on CUDA targets.
   void simulateIn(const SimulatedMode &chosen) { mode = chosen; }
@@ -69,17 +68,18 @@ public:
   /// The PTX of all kernels without the lines that name the architecture; empty on host targets.
   std::string portablePtx() const;
 
-  /// The function as it was written.
-  mlir::func::FuncOp function();
+  /// The function at `place` as it was written.
+  mlir::func::FuncOp function(unsigned place = 0);
 
 private:
   bool compileKernels(const codegen::Target &target, llvm::ArrayRef<Dims> runs, CudaCode code);
   /// Writes the engine anew where `arguments` hold other weights than it has.
-  bool load(const std::vector<HostValue> &arguments);
+  bool load(const std::vector<HostValue> &arguments, unsigned place);
   /// Of everything that the answer to a run of the loaded engine follows from.
-  std::string keyOf(const std::vector<HostValue> &arguments, Dims dims) const;
+  std::string keyOf(const std::vector<HostValue> &arguments, Dims dims, unsigned place) const;
   /// Runs on a device; `answer` gets the bytes of memory arguments, then of results.
-  bool execute(const std::vector<HostValue> &arguments, Dims dims, std::vector<uint8_t> &answer);
+  bool execute(const std::vector<HostValue> &arguments, Dims dims, unsigned place,
+               std::vector<uint8_t> &answer);
   bool writeEngine(llvm::ArrayRef<const HostTensor *> values);
   bool isCuda() const { return target.getBackend() == "cuda"; }
   const std::string *library(llvm::StringRef name) const;
@@ -89,7 +89,7 @@ private:
   engine::TargetAttr target;
   std::vector<CaseWeight> weights;
   compiler::CompiledTarget compiled;
-  std::vector<std::vector<uint32_t>> loaded; ///< codes of the weights in `file`
+  std::vector<HostTensor> loaded; ///< the weights in `file`; zeros of functions not run so far
   std::shared_ptr<const runtime::EngineFile> file;
   std::function<void(const ObservedLaunch &)> observer;
   SimulatedMode mode;

@@ -5,6 +5,7 @@
 #include "dialects/engine/KernelProvider.h"
 #include "runtime/devices/cuda/CudaDevice.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/schema/Names.h"
 #include "tests/conformance/EmulatedDevice.h"
 #include <gtest/gtest.h>
 
@@ -113,7 +114,12 @@ Status EngineRun::load(engine::TargetAttr target, const SimulatedMode &mode, Dim
   if (!created.ok())
     return std::move(created).status();
   executor = std::move(*created);
-  if (Status status = executor->beginStep({dims.T, dims.S, dims.L}); !status.ok())
+  const runtime::DimSize shape[] = {{schema::dim::tokens, dims.T},
+                                    {schema::dim::sequences, dims.S},
+                                    {schema::dim::logitRows, dims.L},
+                                    {"P", dims.P},
+                                    {"Q", dims.Q}};
+  if (Status status = executor->beginStep(shape); !status.ok())
     return status;
   if (Status status = place(memoryBytes); !status.ok())
     return status;
@@ -137,7 +143,8 @@ Status EngineRun::place(const std::map<std::string, size_t> &memoryBytes) {
       continue;
     bool isPart = runtime::isInArena(buffer.role());
     placed.address = isPart ? arena + offsets->Get(inArena++) : device->allocations()[outside++];
-    placed.bytes = isPart ? executor->bufferBytes(i) : memoryBytes.at(placed.name);
+    auto known = memoryBytes.find(placed.name);
+    placed.bytes = isPart || known == memoryBytes.end() ? executor->bufferBytes(i) : known->second;
   }
   return device->place(buffers);
 }
@@ -156,10 +163,11 @@ std::vector<uint8_t> EngineRun::read(const std::string &name) {
   return std::vector<uint8_t>(buffers[indices.at(name)].bytes);
 }
 
-bool EngineRun::execute(const Observer &observer) {
-  const auto *instructions = executor->target().programs()->Get(0)->instructions();
+bool EngineRun::execute(const std::string &program, const Observer &observer) {
+  uint32_t index = executor->findProgram(program).value();
+  const auto *instructions = executor->target().programs()->Get(index)->instructions();
   for (uint32_t i = 0; i < runtime::count(instructions); ++i) {
-    Status status = runLaunch(i, observer);
+    Status status = runLaunch(index, i, observer);
     std::string found = device->findings();
     if (status.ok() && found.empty())
       continue;
@@ -172,9 +180,9 @@ bool EngineRun::execute(const Observer &observer) {
   return true;
 }
 
-Status EngineRun::runLaunch(uint32_t instruction, const Observer &observer) {
+Status EngineRun::runLaunch(uint32_t program, uint32_t instruction, const Observer &observer) {
   const schema::Instruction &described =
-      *executor->target().programs()->Get(0)->instructions()->Get(instruction);
+      *executor->target().programs()->Get(program)->instructions()->Get(instruction);
   const schema::Launch *launch = described.operation_as_Launch();
   if (!launch)
     return Status::error("INGOT-E5012", "a case is launches alone");
@@ -196,7 +204,7 @@ Status EngineRun::runLaunch(uint32_t instruction, const Observer &observer) {
     written[argument] = true;
   }
   device->expect(arguments);
-  executor->runPart(0, instruction, 1);
+  executor->runPart(program, instruction, 1);
   Status status = device->check();
   if (workspace != SIZE_MAX) {
     seen.workspaceBytes = int64_t(buffers[workspace].bytes);

@@ -17,9 +17,10 @@ namespace ingot::conformance {
 /// Threads of the host.
 inline constexpr int kThreads = 2;
 
-/// The step's dims: tokens, sequences, logit rows, blocks in a row of the block table.
+/// The step's dims: tokens, sequences, logit rows, blocks in a row of the block table; and rows of
+/// programs that are none of these.
 struct Dims {
-  int64_t T = 1, S = 1, L = 1, B = 1;
+  int64_t T = 1, S = 1, L = 1, B = 1, P = 1, Q = 1;
 };
 
 /// How a simulated GPU behaves where hardware is free to choose.
@@ -36,8 +37,8 @@ runtime::Result<std::unique_ptr<runtime::Device>> openSimulator(llvm::StringRef 
 
 class EngineRun {
 public:
-  /// Loads the engine for one step. `memoryBytes`: of KV caches and states, by their names. Reports
-  /// a GoogleTest failure and returns null where that does not work.
+  /// Loads the engine for one step. `memoryBytes`: of KV caches and states, by their names; of
+  /// others a block. Reports a GoogleTest failure and returns null where that does not work.
   static std::unique_ptr<EngineRun> start(std::shared_ptr<const runtime::EngineFile> file,
                                           engine::TargetAttr target, const SimulatedMode &mode,
                                           Dims dims,
@@ -62,16 +63,16 @@ public:
   };
   using Observer = std::function<void(const Seen &)>;
 
-  /// Runs the program; false after a failure, which GoogleTest reports: of the runtime, canaries
+  /// Runs a program; false after a failure, which GoogleTest reports: of the runtime, canaries
   /// that are gone, findings of a simulator, counters of a workspace that are not left zero.
-  bool execute(const Observer &observer);
+  bool execute(const std::string &program, const Observer &observer);
 
 private:
   EngineRun() = default;
   runtime::Status load(engine::TargetAttr target, const SimulatedMode &mode, Dims dims,
                        const std::map<std::string, size_t> &memoryBytes);
   runtime::Status place(const std::map<std::string, size_t> &memoryBytes);
-  runtime::Status runLaunch(uint32_t instruction, const Observer &observer);
+  runtime::Status runLaunch(uint32_t program, uint32_t instruction, const Observer &observer);
   runtime::Result<std::vector<uint8_t>> content(size_t buffer);
   runtime::Status checkCounters(size_t workspace);
 

@@ -97,7 +97,7 @@ INGOT_DEVICE i64 findTile(const i32 *sequences, i64 tokens, u32 index, Search &s
 /// The work of tile number `index` of `head`; no rows if there is none.
 INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, Search &search) {
   const i32 *positions = launch.buffer<const i32>(1), *sequences = launch.buffer<const i32>(2);
-  i64 tokens = launch.scalars[0];
+  i64 tokens = launch.scalars[1]; // rows of the query
   Work work = {};
   work.first = findTile(sequences, tokens, index, search);
   if (work.first >= tokens)

@@ -2,7 +2,7 @@
 // What every kernel template includes first. A template defines
 //   __device__ void run(const Launch &launch);
 // and reads its constants as `constants::<name>`; the compiler appends the entry, which bears the
-// kernel's name and takes one pointer a buffer, the scalars T, S, L, B and the tensor maps.
+// kernel's name and takes one pointer a buffer, the launch's scalars and the tensor maps.
 #pragma once
 
 using i8 = signed char;
@@ -15,7 +15,8 @@ using i64 = long long;
 using u64 = unsigned long long;
 
 // Generated: `namespace constants` with every constant of the kernel (integers as i64, reals as
-// double), and besides `threads` (of a block), `buffers` and `tensor_maps`.
+// double), and besides `threads` (of a block), `buffers`, `scalars` and
+// `tensor_maps`.
 #include "Constants.cuh"
 
 #define INGOT_DEVICE static __device__ __forceinline__
@@ -29,15 +30,15 @@ struct alignas(64) TensorMap {
 /// results, and last the workspace where the operation's kernels have one.
 struct Launch {
   void *buffers[constants::buffers];
-  i64 scalars[4]; ///< T, S, L, B
+  i64 scalars[constants::scalars ? constants::scalars : 1]; ///< of llm::launchScalars()
   /// In the order in which the provider stated them.
   const TensorMap *maps[constants::tensor_maps ? constants::tensor_maps : 1];
 
   template <class Type> __device__ Type *buffer(int index) const {
     return static_cast<Type *>(buffers[index]);
   }
-  /// Blocks in a row of the block table.
-  __device__ i64 tableColumns() const { return scalars[3]; }
+  /// Blocks in a row of the block table, of operations that read one.
+  __device__ i64 tableColumns() const { return scalars[0]; }
 };
 
 /// Bytes of counters at the start of a workspace: u32, zero when a launch begins and to be left

@@ -71,7 +71,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   if (count <= 0)
     return;
   Run run = {launch,
-             static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3], row,
+             static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0], row,
              count, static_cast<const int32_t *>(launch->buffers[1])[row]};
   int64_t most = begin + ingot_const_tile_columns,
           end = most < ingot_const_columns ? most : ingot_const_columns;

@@ -46,7 +46,7 @@ INGOT_INLINE KvPlace kvPlaceOf(const IngotLaunch *launch, void *cache, int64_t p
                                const void *tokenSequences, const void *blockTable, int64_t token) {
   int64_t sequence = static_cast<const int32_t *>(tokenSequences)[token];
   return KvPlace::of(
-      cache, static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[3], position);
+      cache, static_cast<const int32_t *>(blockTable) + sequence * launch->scalars[0], position);
 }
 
 /// Whether elements have scales.

@@ -153,7 +153,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t position = static_cast<const int32_t *>(launch->buffers[1])[token];
   int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[token];
   Query query = {launch,
-                 static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3],
+                 static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0],
                  (token * ingot_const_query_heads + head) * ingot_const_head_dim,
                  head / (ingot_const_query_heads / ingot_const_kv_heads), 1.0f};
   float amax = 0;

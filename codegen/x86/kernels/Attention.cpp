@@ -91,7 +91,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   const int32_t *sequences = static_cast<const int32_t *>(launch->buffers[2]);
   int64_t first = launch->tile[1] * ingot_const_tile_tokens;
   int64_t end = first + ingot_const_tile_tokens;
-  end = end < launch->scalars[0] ? end : launch->scalars[0];
+  end = end < launch->scalars[1] ? end : launch->scalars[1]; // rows of the query
   while (first < end) {
     int64_t next = first + 1;
     while (next < end && sequences[next] == sequences[first])

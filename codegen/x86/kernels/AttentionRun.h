@@ -67,7 +67,7 @@ struct Run {
   KvPlace place(int64_t position) const {
     int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[firstToken];
     const int32_t *table =
-        static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[3];
+        static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0];
     return KvPlace::of(launch->buffers[4], table, position);
   }
   /// Those of sixteen of `count` positions, the first one's in place of those behind them.

@@ -18,7 +18,8 @@ using namespace ingot::codegen;
 namespace {
 
 constexpr const char *kKernel =
-    " from \"CopyRows\" constants {buffers = 2 : i64, first_byte = 0 : i64, gather = 0 : i64, "
+    " from \"CopyRows\" constants {buffers = 2 : i64, scalars = 0 : i64, first_byte = 0 : i64, "
+    "gather = 0 : i64, "
     "input_row_bytes = 64 : i64, result_row_bytes = 64 : i64, tensor_maps = 0 : i64, threads = 32 "
     ": i64} "
     "block [32, 1, 1]\n";

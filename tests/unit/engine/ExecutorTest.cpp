@@ -160,9 +160,13 @@ TEST(ExecutorTest, KnownTokensThreeAtATimeAreDrawnAgain) {
 TEST(ExecutorTest, RefusesAStepOutsideThePlan) {
   ToySession toy = openToy();
   ASSERT_TRUE(toy.session);
-  EXPECT_EQ(toy->engine().beginStep({33, 1, 1}).code(), "INGOT-E6015");
-  EXPECT_EQ(toy->engine().beginStep({1, 0, 1}).code(), "INGOT-E6015");
-  EXPECT_TRUE(toy->engine().beginStep({32, 8, 32}).ok());
+  auto begin = [&](int64_t tokens, int64_t sequences, int64_t logitRows) {
+    const DimSize shape[] = {{"T", tokens}, {"S", sequences}, {"L", logitRows}};
+    return toy->engine().beginStep(shape);
+  };
+  EXPECT_EQ(begin(33, 1, 1).code(), "INGOT-E6015");
+  EXPECT_EQ(begin(1, 0, 1).code(), "INGOT-E6015");
+  EXPECT_TRUE(begin(32, 8, 32).ok());
 }
 
 TEST(ExecutorTest, TapsHoldEveryTokenWhateverTheChunks) {

@@ -17,7 +17,7 @@ module attributes {engine.target = #x86} {
   // CHECK-NOT: engine.kernel @
   // CHECK: engine.program @step
   // CHECK: engine.launch "norm first" [#engine.variant<@[[K]]
-  // CHECK-SAME: args [@x, @weight.norm.weight, @[[V:.+]], #engine.expr<"T">, #engine.expr<"S">, #engine.expr<"L">, #engine.expr<"B">]
+  // CHECK-SAME: args [@x, @weight.norm.weight, @[[V:.+]], #engine.expr<"T">]
   // CHECK: engine.segment "embed" tap @[[V]]
   // CHECK: engine.launch "norm second" [#engine.variant<@[[K]]
   // CHECK-SAME: args [@[[V]], @weight.norm.weight, @y

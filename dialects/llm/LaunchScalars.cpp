@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dims from the types of operands and results.
+#include "dialects/llm/LaunchScalars.h"
+
+#include "dialects/llm/LlmDialect.h"
+#include "runtime/schema/Names.h"
+
+using namespace mlir;
+using namespace ingot;
+
+llvm::SmallVector<std::string, 4> llm::launchScalars(Operation *op) {
+  llvm::SmallVector<std::string, 4> rows;
+  bool hasTable = false;
+  auto add = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || type.hasStaticShape())
+      return;
+    hasTable |= type.getRank() == 2 && type.isDynamicDim(1);
+    for (const engine::Expr::Node &node : engine::Expr::parse(rowsOf(type).getText())->nodes)
+      if (node.op == engine::Expr::Op::Dim && !llvm::is_contained(rows, node.dim))
+        rows.push_back(node.dim);
+  };
+  llvm::for_each(op->getOperands(), add);
+  llvm::for_each(op->getResults(), add);
+  if (hasTable)
+    rows.insert(rows.begin(), schema::dim::tableWidth);
+  return rows;
+}
