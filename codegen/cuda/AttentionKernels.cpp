@@ -34,12 +34,14 @@ struct Shape {
         queryHeads(llm::columnsOf(op.getQuery()) / headDim), kvHeads(cache.getHeads()),
         group(queryHeads / kvHeads), fp8(op.getFp8()),
         rows(plainRowDimOf(op.getQuery()).value_or("")),
-        sequences(plainRowDimOf(op.getBlockTable()).value_or("")) {}
+        sequences(plainRowDimOf(op.getBlockTable()).value_or("")),
+        width(llm::launchScalars(op).front()) {}
 
   llm::KvType cache;
   int64_t headDim, queryHeads, kvHeads, group;
   bool fp8;
   std::string rows, sequences; ///< dims; empty for other expressions
+  std::string width;           ///< the dim of the block table
 
   int64_t elementBytes() const { return cache.hasScales() ? 1 : 2; }
   /// Blocks of 16 query heads that a KV head has.
@@ -119,8 +121,8 @@ struct DecodeTokens {
   DecodeTokens(const Shape &shape, llvm::ArrayRef<RangeAttr> declared) {
     int64_t heads = shape.kvHeads * shape.headBlocks();
     int64_t counters = engine::kCounterBytes / 4 / heads;
-    int64_t blocks = std::min(mostOf(declared, schema::dim::tableWidth),
-                              INT32_MAX / shape.cache.getBlockTokens());
+    int64_t blocks =
+        std::min(mostOf(declared, shape.width), INT32_MAX / shape.cache.getBlockTokens());
     int64_t segments = llvm::divideCeil(blocks * shape.cache.getBlockTokens(), kSegment);
     int64_t parts = kMostParts / (heads * segments * shape.partBytes());
     few = std::min(kDecodeTokens, counters);
@@ -147,8 +149,8 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
   Shape shape(op);
   int64_t stages = shape.decodeStages(architecture);
   std::string heads = std::to_string(shape.kvHeads * shape.headBlocks());
-  std::string segments = "((B * " + std::to_string(shape.cache.getBlockTokens()) + ") ceildiv " +
-                         std::to_string(kSegment) + ")";
+  std::string segments = "((" + shape.width + " * " + std::to_string(shape.cache.getBlockTokens()) +
+                         ") ceildiv " + std::to_string(kSegment) + ")";
   CudaVariant variant("AttentionDecode", op, kThreads);
   describe(variant, op);
   variant.integer("stages", stages);

@@ -184,7 +184,7 @@ private:
     auto value =
         engine::Expr::parse(expression.getText())
             ->evaluate([&](llvm::StringRef dim) -> std::optional<int64_t> {
-              if (dim == schema::dim::tableWidth) // entries of a block table: a few bytes
+              if (dim.starts_with(schema::dim::tableWidth)) // entries of a block table: a few bytes
                 return llvm::divideCeil(step.context, kTileRows);
               return dim == schema::dim::multiprocessors ? part.multiprocessors : step.rowsOf(dim);
             });

@@ -18,6 +18,7 @@
 #include "passes/weights/Passes.h"
 #include "runtime/schema/Names.h"
 #include "llvm/Support/MathExtras.h"
+#include <set>
 
 using namespace mlir;
 using namespace ingot;
@@ -178,7 +179,17 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
   declare(schema::dim::tokens, "step", limits.maxTokens);
   declare(schema::dim::sequences, "step", limits.maxSequences);
   declare(schema::dim::logitRows, "step", limits.maxLogitRows);
-  declare(schema::dim::tableWidth, "load", llvm::divideCeil(limits.maxContext, kKvBlockTokens));
+  std::set<llm::KvGroup> groups;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Type type : function.getArgumentTypes())
+      if (auto group = llm::kvGroupOf(type))
+        groups.insert(*group);
+  int64_t first = groups.empty() ? kKvBlockTokens : groups.begin()->blockTokens;
+  declare(schema::dim::tableWidth, "load", llvm::divideCeil(limits.maxContext, first));
+  for (const llm::KvGroup &group : groups)
+    if (group.blockTokens != first)
+      declare(schema::dim::tableWidth + ("." + group.name()), "load",
+              llvm::divideCeil(limits.maxContext, group.blockTokens));
 }
 
 } // namespace

@@ -86,13 +86,13 @@ private:
 
   ExprAttr expr(const Twine &text) { return getExpr(context, text.str()); }
 
-  /// Shape of a tensor: its row expression, then its static extents.
-  ArrayAttr shapeOf(RankedTensorType type) {
+  /// Shape of a tensor: its row expression, then its static extents; `width`: of a block table.
+  ArrayAttr shapeOf(RankedTensorType type, StringRef width = "") {
     SmallVector<Attribute> shape;
     for (auto [axis, extent] : llvm::enumerate(type.getShape()))
       shape.push_back(!ShapedType::isDynamic(extent) ? expr(Twine(extent))
                       : axis == 0                    ? Attribute(llm::rowsOf(type))
-                                                     : expr(schema::dim::tableWidth));
+                                                     : expr(width));
     return ArrayAttr::get(context, shape);
   }
 
@@ -114,8 +114,9 @@ private:
     return FlatSymbolRefAttr::get(context, name);
   }
 
-  FlatSymbolRefAttr makeTensorBuffer(StringRef wanted, StringRef role, RankedTensorType type) {
-    ArrayAttr shape = shapeOf(type);
+  FlatSymbolRefAttr makeTensorBuffer(StringRef wanted, StringRef role, RankedTensorType type,
+                                     StringRef width = "") {
+    ArrayAttr shape = shapeOf(type, width);
     return makeBuffer(wanted, role, type.getElementType(), shape,
                       bytesOf(shape, type.getElementType()));
   }
@@ -155,18 +156,19 @@ private:
       return makeBuffer(name, "state", state.getRow().getElementType(), shape,
                         bytesOf(shape, state.getRow().getElementType()));
     }
-    auto buffer = makeTensorBuffer(name, "input", cast<RankedTensorType>(type));
-    FailureOr<FlatSymbolRefAttr> group = tableGroup(function.getArgument(index));
+    FailureOr<std::optional<llm::KvGroup>> group = tableGroup(function.getArgument(index));
     if (failed(group))
       return failure();
+    std::string width = *group ? llm::tableWidthOf(**group, function) : schema::dim::tableWidth;
+    auto buffer = makeTensorBuffer(name, "input", cast<RankedTensorType>(type), width);
     if (*group)
-      bufferOps[buffer.getValue()].setGroupAttr(*group);
+      bufferOps[buffer.getValue()].setGroupAttr(FlatSymbolRefAttr::get(context, (*group)->name()));
     return buffer;
   }
 
-  /// The KV group whose block table `input` is; null where it is none.
-  FailureOr<FlatSymbolRefAttr> tableGroup(BlockArgument input) {
-    FlatSymbolRefAttr found;
+  /// The KV group whose block table `input` is; nothing where it is none.
+  FailureOr<std::optional<llm::KvGroup>> tableGroup(BlockArgument input) {
+    std::optional<llm::KvGroup> found;
     // Of what operations on caches read, tables alone are matrices of integers.
     auto type = cast<RankedTensorType>(input.getType());
     if (type.getRank() != 2 || !type.getElementType().isInteger(32))
@@ -174,29 +176,35 @@ private:
     for (Operation *user : input.getUsers())
       for (Value operand : user->getOperands())
         if (auto used = llm::kvGroupOf(operand.getType())) {
-          auto group = FlatSymbolRefAttr::get(context, used->name());
-          if (found && found != group)
-            return user->emitOpError()
-                   << "uses one block table for caches of " << group << " and " << found;
-          found = group;
+          if (found && found->name() != used->name())
+            return user->emitOpError() << "uses one block table for caches of @" << used->name()
+                                       << " and @" << found->name();
+          found = used;
         }
     return found;
   }
 
-  /// A group for each kind and window of the caches of `functions`. One dim is the width of all
-  /// block tables, so that blocks have as many tokens everywhere.
+  /// A group for each kind and window of the caches of `functions`. Those whose blocks have other
+  /// sizes than the first's need the width of their block tables as a dim of their own.
   LogicalResult makeKvGroups(ArrayRef<func::FuncOp> functions) {
     std::set<llm::KvGroup> groups;
     for (func::FuncOp function : functions)
       for (Type type : function.getArgumentTypes())
         if (auto group = llm::kvGroupOf(type)) {
-          groups.insert(*group);
-          if (groups.begin()->blockTokens != group->blockTokens)
-            return function.emitOpError() << "KV caches differ in their block size";
+          auto known = groups.insert(*group).first;
+          if (known->blockTokens != group->blockTokens)
+            return function.emitOpError()
+                   << "KV caches of @" << group->name() << " differ in their block size";
         }
-    for (const llm::KvGroup &group : groups)
+    for (const llm::KvGroup &group : groups) {
+      if (group.blockTokens != groups.begin()->blockTokens &&
+          llm::tableWidthOf(group, functions.front()) == schema::dim::tableWidth)
+        return functions.front().emitOpError()
+               << "the width of the block table of @" << group.name()
+               << ", whose blocks are of another size, is no dim";
       KvGroupOp::create(buffers, module.getLoc(), group.name(), group.kind, group.blockTokens,
                         group.window);
+    }
     return success();
   }
 

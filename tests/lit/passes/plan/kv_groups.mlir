@@ -58,6 +58,53 @@ module attributes {engine.target = #x86} {
 
 // -----
 
+// Blocks of another size: the width of the group's table is a dim of its own.
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @S "step" 1 to 64
+  engine.dim @L "step" 1 to 64
+  engine.dim @B "load" 1 to 32
+  engine.dim @B.sliding.32 "load" 1 to 128
+  // CHECK: engine.kv_group @global "global" block 16
+  // CHECK: engine.kv_group @sliding.32 "sliding" block 4 window 32
+  // CHECK: engine.buffer @block_table "input" i32 [#engine.expr<"S">, #engine.expr<"B">]
+  // CHECK: engine.buffer @block_table.sliding.32 "input" i32 [#engine.expr<"S">, #engine.expr<"B.sliding.32">]
+  // CHECK: engine.program @step dims [@T, @S, @B, @B.sliding.32]
+  // CHECK: @kv.0, @{{[^#]*}} #engine.expr<"B.sliding.32">, #engine.expr<"T">, #engine.expr<"S">]
+  // CHECK: @kv.1, @{{[^#]*}} #engine.expr<"B">, #engine.expr<"T">, #engine.expr<"S">]
+  func.func @step(%q: tensor<?x64xf32, "T"> {llm.input = "q"}, %p: tensor<?xi32, "T"> {llm.input = "positions"},
+      %s: tensor<?xi32, "T"> {llm.input = "sequences"}, %b: tensor<?x?xi32, "S"> {llm.input = "block_table"},
+      %w: tensor<?x?xi32, "S"> {llm.input = "block_table.sliding.32"},
+      %k0: !llm.kv<2 x 16 x f32, block = 4, window = 32> {llm.input = "kv.0"},
+      %k1: !llm.kv<2 x 16 x f32, block = 16> {llm.input = "kv.1"})
+      -> (tensor<?x64xf32, "T"> {llm.output = "y"}) {
+    %0 = llm.attention %q at %p, %s, %w over %k0 scale 1.0 window 32 : tensor<?x64xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 16 x f32, block = 4, window = 32> -> tensor<?x64xf32, "T">
+    %1 = llm.attention %0 at %p, %s, %b over %k1 scale 1.0 : tensor<?x64xf32, "T">, tensor<?xi32, "T">,
+        tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 16 x f32, block = 16> -> tensor<?x64xf32, "T">
+    return %1 : tensor<?x64xf32, "T">
+  }
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @S "step" 1 to 64
+  engine.dim @L "step" 1 to 64
+  engine.dim @B "load" 1 to 32
+  // expected-error @+1 {{the width of the block table of @sliding.32, whose blocks are of another size, is no dim}}
+  func.func @step(%k0: !llm.kv<2 x 16 x f32, block = 4, window = 32> {llm.input = "kv.0"},
+      %k1: !llm.kv<2 x 16 x f32, block = 16> {llm.input = "kv.1"}) {
+    return
+  }
+}
+
+// -----
+
 // Recurrent state too.
 
 #cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
