@@ -194,6 +194,16 @@ CASES = {
         "num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"],
         "norm_eps": 1e-5, "conv_L_cache": 4, "conv_bias": True, "block_auto_adjust_ff_dim": False},
                          without=("rms_norm_eps",)),
+    "lfm2_moe": of_type("lfm2_moe", "Lfm2MoeForCausalLM", TIED, {
+        "num_hidden_layers": 4, "norm_eps": 1e-5, "conv_L_cache": 3, "num_dense_layers": 1,
+        "layer_types": ["conv", "full_attention", "conv", "full_attention"],
+        "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 48,
+        "routed_scaling_factor": 1.5}, without=("rms_norm_eps",), prompt=40),
+    "lfm2_moe_plain": of_type("lfm2_moe", "Lfm2MoeForCausalLM", TIED, {
+        "num_hidden_layers": 3, "norm_eps": 1e-5, "num_dense_layers": 0, "num_experts": 8,
+        "layer_types": ["conv", "full_attention", "conv"], "use_expert_bias": False,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 48, "norm_topk_prob": False},
+                              without=("rms_norm_eps",), targets=("x86-64-v3",)),
     "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
     "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),
     "exaone4": of_type("exaone4", "Exaone4ForCausalLM", SLIDING, {"sliding_window_pattern": 4},

@@ -27,6 +27,7 @@
   X(hunYuanMoe) \
   X(hy3) \
   X(lfm2) \
+  X(lfm2Moe) \
   X(llama) \
   X(llama4) \
   X(llama4Vision) \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LFM2: short convolutions between gates in some layers, attention with normed heads in the others.
+// LFM2-MoE: experts in all layers but the first.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/RoutedExperts.h"
 
 #include <algorithm>
 
@@ -38,9 +40,13 @@ static void readConvLayers(JsonFields &fields, ConfigDraft &config) {
     config.convLayers.push_back(std::ranges::count(*attends, layer) == 0);
 }
 
-static void readOwn(JsonFields &fields, ConfigDraft &config) {
+static void readConvolution(JsonFields &fields, ConfigDraft &config) {
   config.shortConv->taps = fields.unsignedIntegerOr("conv_L_cache", 3, 2, ShortConv::mostTaps);
   config.shortConv->bias = fields.booleanOr("conv_bias", false);
+}
+
+static void readOwn(JsonFields &fields, ConfigDraft &config) {
+  readConvolution(fields, config);
   for (std::string_view key : {"block_dim", "conv_dim", "conv_dim_out"})
     if (fields.unsignedIntegerOr(key, config.hiddenSize, 1, ModelConfig::widest) !=
         config.hiddenSize)
@@ -53,18 +59,20 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
   readConvLayers(fields, config);
 }
 
+static constexpr ModelForm form = {.names = {.norm = "model.embedding_norm",
+                                             .output = "out_proj",
+                                             .queryNorm = "q_layernorm",
+                                             .keyNorm = "k_layernorm",
+                                             .feedForward = "feed_forward",
+                                             .gate = "w1",
+                                             .up = "w3",
+                                             .down = "w2",
+                                             .inputNorm = "operator_norm",
+                                             .feedForwardNorm = "ffn_norm"}};
+
 constinit const Family lfm2 = {
     .architecture = "Lfm2ForCausalLM",
-    .form = {.names = {.norm = "model.embedding_norm",
-                       .output = "out_proj",
-                       .queryNorm = "q_layernorm",
-                       .keyNorm = "k_layernorm",
-                       .feedForward = "feed_forward",
-                       .gate = "w1",
-                       .up = "w3",
-                       .down = "w2",
-                       .inputNorm = "operator_norm",
-                       .feedForwardNorm = "ffn_norm"}},
+    .form = form,
     .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads}, .shortConv = ShortConv{}},
     .json = {.positions = 128000,
              .kvHeads = 8,
@@ -77,5 +85,45 @@ constinit const Family lfm2 = {
              .aliases = aliases,
              .meaningless = meaningless,
              .readOwn = readOwn}};
+
+//===- LFM2-MoE -----------------------------------------------------------------------------===//
+
+static constexpr KeyAlias tieAlias[] = {{"tie_embedding", "tie_word_embeddings"}};
+
+static constexpr Experts biasedExperts() {
+  Experts experts = {.module = "feed_forward", .gate = "w1", .up = "w3", .down = "w2"};
+  experts.routing.sigmoid = true;
+  experts.routing.epsilon = 1e-6;
+  return experts;
+}
+
+static void readExperts(JsonFields &fields, ConfigDraft &config) {
+  readConvolution(fields, config);
+  Experts &experts = *config.experts;
+  experts.innerSize =
+      fields.unsignedIntegerOr("moe_intermediate_size", 1792, 1, ModelConfig::widest);
+  if (fields.booleanOr("use_expert_bias", true))
+    experts.routing.bias = "expert_bias";
+  experts.routing.normTopkProb = fields.booleanOr("norm_topk_prob", true);
+  experts.routing.scale = fields.numberOr("routed_scaling_factor", 1, kLeastFactor, kMostFactor);
+  makeFirstDense(config, fields.unsignedIntegerOr("num_dense_layers", 2, 0, config.layerCount()));
+}
+
+constinit const Family lfm2Moe = {.architecture = "Lfm2MoeForCausalLM",
+                                  .form = form,
+                                  .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
+                                             .shortConv = ShortConv{},
+                                             .experts = biasedExperts()},
+                                  .json = {.positions = 128000,
+                                           .kvHeads = 8,
+                                           .bos = 1,
+                                           .eos = 2,
+                                           .epsilonKey = "norm_eps",
+                                           .epsilon = 1e-5,
+                                           .rope = {.theta = 1e6},
+                                           .tied = true,
+                                           .expertsPerToken = 4,
+                                           .aliases = tieAlias,
+                                           .readOwn = readExperts}};
 
 } // namespace ingot::checkpoint::families
