@@ -196,12 +196,12 @@ private:
             return function.emitOpError()
                    << "KV caches of @" << group->name() << " differ in their block size";
         }
+    func::FuncOp first = groups.empty() ? func::FuncOp() : functions.front();
     for (const llm::KvGroup &group : groups) {
       if (group.blockTokens != groups.begin()->blockTokens &&
-          llm::tableWidthOf(group, functions.front()) == schema::dim::tableWidth)
-        return functions.front().emitOpError()
-               << "the width of the block table of @" << group.name()
-               << ", whose blocks are of another size, is no dim";
+          llm::tableWidthOf(group, first) == schema::dim::tableWidth)
+        return first.emitOpError() << "the width of the block table of @" << group.name()
+                                   << ", whose blocks are of another size, is no dim";
       KvGroupOp::create(buffers, module.getLoc(), group.name(), group.kind, group.blockTokens,
                         group.window);
     }
