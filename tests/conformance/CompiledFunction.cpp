@@ -9,6 +9,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/schema/Names.h"
 #include "tests/conformance/SourceDigest.h"
 #include "tests/conformance/StageSeconds.h"
 #include "llvm/ADT/StringExtras.h"
