@@ -44,6 +44,18 @@ void VariantBuilder::attention(llm::AttentionOp op) {
   type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
 }
 
+void VariantBuilder::encoderAttention(llm::EncoderAttentionOp op) {
+  integer("query_heads", op.queryHeads());
+  integer("kv_heads", static_cast<int64_t>(op.getKvHeads()));
+  integer("key_dim", op.keyDim());
+  integer("value_dim", op.valueDim());
+  type("query_type", op.getQuery());
+  type("keys_type", op.getKeys());
+  type("values_type", op.getValues());
+  type("result_type", op.getResult());
+  real("scale", op.getScale());
+}
+
 void VariantBuilder::causalConv(llm::CausalConvOp op) {
   llm::StateType state = op.getState().getType();
   integer("columns", llm::columnsOf(op.getInput()));

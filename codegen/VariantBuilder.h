@@ -13,6 +13,7 @@ namespace ingot::llm {
 class AttentionOp;
 class CausalConvOp;
 class CombineOp;
+class EncoderAttentionOp;
 class QuantizeActivationOp;
 class NormOp;
 class RouteOp;
@@ -129,6 +130,9 @@ public:
   /// The constants that all attention templates share. Absent: window 0, chunked 0, softcap 0,
   /// sinks 0.
   void attention(llm::AttentionOp op);
+
+  /// The constants of llm.encoder_attention, but for its tiles.
+  void encoderAttention(llm::EncoderAttentionOp op);
 
   /// The constants of a scalar region's operands: how many there are, and for each of the `most`
   /// that its template knows where it stands and its type (an absent one has the result's).

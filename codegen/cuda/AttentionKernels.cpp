@@ -22,6 +22,9 @@ static constexpr int64_t kReserved = 1024; ///< shared memory that the driver ta
 static constexpr int64_t kDecodeTokens = 64, kDecodeSequences = 256;
 /// Memory that parts of segments may take for the sake of more than kDecodeTokens.
 static constexpr int64_t kMostParts = int64_t{256} << 20;
+/// Columns of a head that threads have registers for.
+static constexpr int64_t kLargestHead = 1024;
+static constexpr const char *kLargeHeads = "its heads are too large";
 /// Waves of blocks where there are more tokens and heads than blocks run at the same time.
 static constexpr int64_t kDecodeWaves = 4;
 
@@ -216,10 +219,19 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
   return nullptr;
 }
 
+/// The order of AttentionLanes.cuh.
+static engine::SumsAttr laneSums(MLIRContext *context) {
+  return engine::SumsAttr::get(context, engine::SumUnit::Lanes, 1, 0, kSegment);
+}
+
+engine::SumsAttr codegen::attentionSums(llm::EncoderAttentionOp op) {
+  return laneSums(op.getContext());
+}
+
 engine::SumsAttr codegen::attentionSums(llm::AttentionOp op, const CudaArchitecture &architecture) {
   using engine::SumUnit;
   if (tensorCoresDecline(op, architecture))
-    return engine::SumsAttr::get(op.getContext(), SumUnit::Lanes, 1, 0, kSegment);
+    return laneSums(op.getContext());
   return op.getFp8() ? engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 32, 0, kSegment)
                      : engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 16, 0, kSegment,
                                              /*parts=*/2);
@@ -235,8 +247,8 @@ Declined codegen::fp8AttentionDeclined(llm::AttentionOp op, const CudaArchitectu
 
 static Declined addKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
                            llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
-  if (op.getCache().getType().getHeadDim() > 1024)
-    return "its heads are too large";
+  if (op.getCache().getType().getHeadDim() > kLargestHead)
+    return kLargeHeads;
   if (!op.getCache().getType().isUniform())
     return kOtherWidths;
   if (op.getFp8())
@@ -289,4 +301,17 @@ Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitectur
   for (KernelVariant &kernel : llvm::MutableArrayRef(kernels).drop_front(before))
     kernel.sums = attentionSums(op, architecture);
   return declined;
+}
+
+Declined codegen::addAttentionKernels(llm::EncoderAttentionOp op, Kernels &kernels) {
+  if (std::max(op.keyDim(), op.valueDim()) > kLargestHead)
+    return kLargeHeads;
+  CudaVariant variant("EncoderAttention", op, kThreads);
+  variant.encoderAttention(op);
+  variant.integer("segment", kSegment);
+  variant.rowsOf(op.getResult());
+  variant.tiles(op.queryHeads());
+  kernels.push_back(variant.take());
+  kernels.back().sums = attentionSums(op);
+  return std::nullopt;
 }

@@ -34,6 +34,7 @@ public:
         .Case([&](llm::AttentionOp attention) {
           return Orders{attentionSums(attention, architecture)};
         })
+        .Case([](llm::EncoderAttentionOp encoder) { return Orders{attentionSums(encoder)}; })
         .Default([](Operation *other) {
           engine::SumsAttr sums = rowOperationSums(other);
           return sums ? Orders{sums} : Orders();
@@ -91,6 +92,9 @@ LogicalResult CudaProvider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> 
                         })
                         .Case([&](llm::AttentionOp attention) {
                           return addAttentionKernels(attention, architecture, declared, kernels);
+                        })
+                        .Case([&](llm::EncoderAttentionOp encoder) {
+                          return addAttentionKernels(encoder, kernels);
                         })
                         .Default([&](Operation *other) {
                           return addRowKernels(other, architecture, declared, kernels);

@@ -156,6 +156,20 @@ static Declined addKernels(llm::GatherRowsOp op, Kernels &kernels) {
   return addCopy(op, op.getInput(), op.getResult(), 0, /*gather=*/true, kernels);
 }
 
+static Declined addKernels(llm::PlaceRowsOp op, Kernels &kernels) {
+  int64_t columns = llm::columnsOf(op.getRows());
+  int64_t vectors = columns / vectorWidth(columns, 4);
+  int64_t threads = threadsFor(vectors, 256);
+  CudaVariant variant("PlaceRows", op, threads);
+  variant.integer("columns", columns);
+  variant.type("rows_type", op.getRows());
+  variant.type("given_type", op.getGiven());
+  variant.rowsOf(op.getResult());
+  variant.tiles(llvm::divideCeil(vectors, threads));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
 static Declined addKernels(llm::GatherColumnsOp op, Kernels &kernels) {
   if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
     return "it does not change the element type";
@@ -351,8 +365,8 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
-            llm::SliceColumnsOp, llm::GatherRowsOp, llm::GatherColumnsOp, llm::RouteOp,
-            llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
+            llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp, llm::GatherColumnsOp,
+            llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
           [&](auto known) { return addKernels(known, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })

@@ -73,6 +73,13 @@ static int64_t codeOf(Value tensor) {
   return engine::elementTypeOf(cast<RankedTensorType>(tensor.getType()).getElementType());
 }
 
+engine::KernelVariant codegen::placeRowsKernel(llm::PlaceRowsOp op) {
+  return rowKernel("PlaceRows", op.getResult(),
+                   {{"columns", llm::columnsOf(op.getRows())},
+                    {"rows_type", codeOf(op.getRows())},
+                    {"given_type", codeOf(op.getGiven())}});
+}
+
 engine::KernelVariant codegen::routeKernel(llm::RouteOp op) {
   VariantBuilder variant("Route", op.getContext());
   variant.routing(op);

@@ -10,6 +10,7 @@ class CombineOp;
 class GatherColumnsOp;
 class GatherRowsOp;
 class GroupRowsOp;
+class PlaceRowsOp;
 class RouteOp;
 class SampleOp;
 class SliceColumnsOp;
@@ -27,6 +28,9 @@ engine::KernelVariant sliceColumnsKernel(llm::SliceColumnsOp op);
 
 /// kernels/GatherColumns.cpp: a tile per row; likewise.
 engine::KernelVariant gatherColumnsKernel(llm::GatherColumnsOp op);
+
+/// kernels/PlaceRows.cpp: a tile per row.
+engine::KernelVariant placeRowsKernel(llm::PlaceRowsOp op);
 
 /// kernels/Route.cpp and kernels/Combine.cpp: a tile per token.
 engine::KernelVariant routeKernel(llm::RouteOp op);

@@ -98,6 +98,9 @@ static engine::SumsAttr ownSums(llm::NormOp op) {
 static engine::SumsAttr ownSums(llm::AttentionOp op) {
   return engine::SumsAttr::get(op.getContext(), SumUnit::Products, 1, 0, kAttentionSegment);
 }
+static engine::SumsAttr ownSums(llm::EncoderAttentionOp op) {
+  return engine::SumsAttr::get(op.getContext(), SumUnit::Products, 1, 0, kAttentionSegment);
+}
 static engine::SumsAttr ownSums(llm::CombineOp op) {
   return engine::SumsAttr::get(op.getContext(), SumUnit::Products, 1);
 }
@@ -115,7 +118,7 @@ llvm::SmallVector<engine::SumsAttr>
 ReferenceProvider::sumsFor(Operation *op, llvm::ArrayRef<engine::RangeAttr>) const {
   using Orders = llvm::SmallVector<engine::SumsAttr>;
   return llvm::TypeSwitch<Operation *, Orders>(op)
-      .Case<llm::MatmulOp, llm::NormOp, llm::AttentionOp, llm::CombineOp>(
+      .Case<llm::MatmulOp, llm::NormOp, llm::AttentionOp, llm::EncoderAttentionOp, llm::CombineOp>(
           [](auto known) { return Orders{ownSums(known)}; })
       .Default(Orders());
 }
@@ -214,6 +217,8 @@ static FailureOr<KernelVariant> kernelFor(llm::GatherRowsOp op) {
   return gatherRowsKernel(op);
 }
 
+static FailureOr<KernelVariant> kernelFor(llm::PlaceRowsOp op) { return placeRowsKernel(op); }
+
 static FailureOr<KernelVariant> kernelFor(llm::GatherColumnsOp op) {
   if (typeOf(op.getInput()).getElementType() != typeOf(op.getResult()).getElementType())
     return decline(op) << "it does not change the element type";
@@ -275,6 +280,15 @@ static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   return takeWithSums(variant, op, 4 * (sums.getSegment() + 2 * cache.getValueDim()));
 }
 
+static FailureOr<KernelVariant> kernelFor(llm::EncoderAttentionOp op) {
+  engine::SumsAttr sums = op.getSums().value_or(ownSums(op));
+  VariantBuilder variant("EncoderAttention", op.getContext());
+  variant.encoderAttention(op);
+  variant.rowsOf(op.getResult());
+  variant.tiles(op.queryHeads());
+  return takeWithSums(variant, op, 4 * (sums.getSegment() + 2 * op.valueDim()));
+}
+
 static FailureOr<KernelVariant> kernelFor(llm::SampleOp op) { return sampleKernel(op); }
 
 /// Kernels read weights in row-major order only.
@@ -293,9 +307,10 @@ LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine
       llvm::TypeSwitch<Operation *, FailureOr<KernelVariant>>(op)
           .Case<llm::EmbedOp, llm::NormOp, llm::MatmulOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
-                llm::GatherColumnsOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp,
-                llm::KvAppendOp, llm::LatentAppendOp, llm::AttentionOp, llm::CausalConvOp,
-                llm::SampleOp>([](auto known) { return kernelFor(known); })
+                llm::PlaceRowsOp, llm::GatherColumnsOp, llm::RouteOp, llm::GroupRowsOp,
+                llm::CombineOp, llm::KvAppendOp, llm::LatentAppendOp, llm::AttentionOp,
+                llm::EncoderAttentionOp, llm::CausalConvOp, llm::SampleOp>(
+              [](auto known) { return kernelFor(known); })
           .Default([](Operation *other) {
             return decline(other) << "it is a fused form or none of the llm dialect's";
           });

@@ -273,7 +273,8 @@ static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
   variant.integer("method", method);
   variant.tiles(cache.getHeads());
   variant.rowsOf(op.getResult(), tokens);
-  x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), method};
+  x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), method,
+                                   cache.getHeadDim()};
   KernelVariant kernel = variant.take(scratch.bytes());
   kernel.sums = attentionSums(op, method);
   return kernel;
@@ -311,8 +312,33 @@ static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> decl
   return std::nullopt;
 }
 
+static SumsAttr sumsOf(llm::EncoderAttentionOp op) {
+  return SumsAttr::get(op.getContext(), SumUnit::Columns, 1, 0, x86::attentionSegment);
+}
+
+static Declined addKernels(llm::EncoderAttentionOp op, llvm::ArrayRef<RangeAttr>,
+                           Kernels &kernels) {
+  auto kvHeads = int64_t(op.getKvHeads()), headsPerKvHead = op.queryHeads() / kvHeads;
+  int64_t tileRows = std::max<int64_t>(x86::encoderTileRows / headsPerKvHead, 1);
+  VariantBuilder variant("EncoderAttention", op.getContext());
+  variant.encoderAttention(op);
+  variant.integer("tile_rows", tileRows);
+  variant.rowsOf(op.getResult());
+  variant.tiles(kvHeads);
+  x86::AttentionScratch scratch = {tileRows * headsPerKvHead, op.keyDim(), x86::FloatAttention,
+                                   op.valueDim()};
+  kernels.push_back(variant.take(scratch.bytes()));
+  kernels.back().sums = sumsOf(op);
+  return std::nullopt;
+}
+
 static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   kernels.push_back(sampleKernel(op));
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::PlaceRowsOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  kernels.push_back(placeRowsKernel(op));
   return std::nullopt;
 }
 
@@ -355,7 +381,7 @@ llvm::SmallVector<SumsAttr> X86Provider::sumsFor(Operation *op, llvm::ArrayRef<R
       .Case([&](llm::AttentionOp attention) {
         return Orders{attentionSums(attention, attentionMethod(attention, features))};
       })
-      .Case([](llm::NormOp norm) { return Orders{sumsOf(norm)}; })
+      .Case<llm::NormOp, llm::EncoderAttentionOp>([](auto op) { return Orders{sumsOf(op)}; })
       .Case([](llm::CombineOp combine) { return Orders{rowSums(combine)}; })
       .Default(Orders());
 }
@@ -376,9 +402,10 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
             return addAttention(attention, declared, attentionMethod(attention, features), kernels);
           })
           .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp,
-                llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp,
+                llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
-                llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
+                llm::EncoderAttentionOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp,
+                llm::CombineOp, llm::CausalConvOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

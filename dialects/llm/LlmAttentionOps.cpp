@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifiers of rotary embedding, KV cache, attention and sampling.
+// Verifiers of rotary embedding, KV cache, attention with and without it, and sampling.
 #include "dialects/llm/LlmAttentionOps.h"
 
 #include "dialects/llm/LlmVerifiers.h"
@@ -84,6 +84,13 @@ LogicalResult RopeAppendOp::verify() {
   return verifyFrequencies(*this, getInvFreq(), cache.getHeadDim());
 }
 
+/// Attention's sums are of segments of positions.
+static LogicalResult verifySegments(Operation *op, std::optional<engine::SumsAttr> sums) {
+  if (sums && (sums->getSegment() < 1 || sums->getGroup() != 0))
+    return op->emitOpError() << "adds in segments of positions, without groups";
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   KvType cache = getCache().getType();
   int64_t columns = columnsOf(getQuery());
@@ -100,13 +107,33 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "attends to more positions than " << cache << " keeps";
   if (getChunked() && !getWindow())
     return emitOpError() << "chunked needs a window";
-  if (getSums() && (getSums()->getSegment() < 1 || getSums()->getGroup() != 0))
-    return emitOpError() << "adds in segments of positions, without groups";
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
     return emitOpError() << "softcap must be positive";
   if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(columns / cache.getHeadDim()))
     return emitOpError() << "sinks must be one value for each query head";
-  return success();
+  return verifySegments(*this, getSums());
+}
+
+int64_t EncoderAttentionOp::keyDim() { return columnsOf(getKeys()) / int64_t(getKvHeads()); }
+int64_t EncoderAttentionOp::valueDim() { return columnsOf(getValues()) / int64_t(getKvHeads()); }
+int64_t EncoderAttentionOp::queryHeads() { return columnsOf(getQuery()) / keyDim(); }
+
+LogicalResult EncoderAttentionOp::verify() {
+  RankedTensorType query = typeOf(getQuery());
+  for (Value other : {getKeys(), getValues(), getSequences(), getResult()})
+    if (!sameRows(typeOf(other), query))
+      return emitOpError() << "query, keys, values, sequences and result must have the same rows";
+  if (typeOf(getSequences()).getRank() != 1 || typeOf(getOffsets()).getRank() != 1)
+    return emitOpError() << "sequences and offsets must be lists";
+  auto heads = int64_t(getKvHeads());
+  auto isWhole = [&](int64_t columns) { return columns > 0 && columns % heads == 0; };
+  if (heads < 1 || !isWhole(columnsOf(getKeys())) || !isWhole(columnsOf(getValues())))
+    return emitOpError() << "keys and values must be " << heads << " heads of equal size";
+  if (columnsOf(getQuery()) < 1 || columnsOf(getQuery()) % columnsOf(getKeys()) != 0)
+    return emitOpError() << "query heads must be a multiple of the " << heads << " of keys";
+  if (int64_t result = queryHeads() * valueDim(); columnsOf(getResult()) != result)
+    return emitOpError() << "result must have " << result << " columns";
+  return verifySegments(*this, getSums());
 }
 
 LogicalResult SampleOp::verify() {

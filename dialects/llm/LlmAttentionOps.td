@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary embedding, the paged KV cache, attention and sampling.
+// Rotary embedding, the paged KV cache, attention with and without it, and sampling.
 #ifndef INGOT_DIALECTS_LLM_LLMATTENTIONOPS_TD
 #define INGOT_DIALECTS_LLM_LLMATTENTIONOPS_TD
 
@@ -121,6 +121,43 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
     attr-dict `:` type($query) `,`
     type($positions) `,` type($token_sequences) `,` type($block_table) `,` type($cache) `->`
     type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_EncoderAttentionOp : Llm_Op<"encoder_attention", [Pure, Llm_StoresResult,
+                                                          Llm_SumsOpInterface]> {
+  let summary = "Attention of each row over all rows of its sequence, before and behind it";
+  let description = [{
+    What encoders have: no cache, and no row hidden from another. Row p is of sequence s =
+    sequences[p], whose rows stand together: offsets[s] to offsets[s + 1] - 1. Windows that attend
+    within themselves are sequences of their own. With G `kv_heads`, `query` is [P, H * dk], `keys`
+    [P, G * dk], `values` [P, G * dv] and `result` [P, H * dv]; query head h uses KV head h / (H /
+    G).
+
+    Softmax and the order of sums are those of llm.attention; a row's position is p - offsets[s], so
+    that no sequence's numbers depend on another. `scale` multiplies q . k.
+
+    ```mlir
+    %1 = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125
+        : tensor<?x256xbf16, "P">, tensor<?x128xbf16, "P">, tensor<?x128xbf16, "P">,
+          tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x256xbf16, "P">
+    ```
+  }];
+  let arguments = (ins Llm_Activation:$query, Llm_Activation:$keys, Llm_Activation:$values,
+                       Llm_IndexTensor:$sequences, Llm_IndexTensor:$offsets, I64Attr:$kv_heads,
+                       F32Attr:$scale, OptionalAttr<Engine_SumsAttr>:$sums);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $query `,` $keys `,` $values `of` $sequences `,` $offsets `kv_heads` $kv_heads `scale` $scale
+    (`sums` $sums^)? attr-dict `:` type($query) `,` type($keys) `,` type($values) `,`
+    type($sequences) `,` type($offsets) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Columns of a head of query and keys, of a head of values and result, and query heads.
+    int64_t keyDim();
+    int64_t valueDim();
+    int64_t queryHeads();
   }];
   let hasVerifier = 1;
 }

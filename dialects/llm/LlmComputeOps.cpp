@@ -124,3 +124,11 @@ LogicalResult GatherRowsOp::verify() {
     return emitOpError() << "result must be one row of the input per index";
   return success();
 }
+
+LogicalResult PlaceRowsOp::verify() {
+  if (!sameRows(typeOf(getPlaces()), typeOf(getRows())) || typeOf(getPlaces()).getRank() != 1)
+    return emitOpError() << "needs one place for each row";
+  if (columnsOf(getGiven()) != columnsOf(getRows()))
+    return emitOpError() << "given rows must have " << columnsOf(getRows()) << " columns";
+  return success();
+}

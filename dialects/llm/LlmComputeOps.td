@@ -137,6 +137,26 @@ def Llm_GatherRowsOp : Llm_Op<"gather_rows", [Pure, Llm_MovesElements]> {
   let hasVerifier = 1;
 }
 
+def Llm_PlaceRowsOp : Llm_Op<"place_rows", [Pure, Llm_MovesElements,
+                                            AllTypesMatch<["rows", "result"]>]> {
+  let summary = "Given rows in some places: embeddings that are mixed with those of tokens";
+  let description = [{
+    result[t] = given[places[t]] where places[t] >= 0, rows[t] elsewhere. A rounding point where
+    `given` has another element type: it is rounded to that of `rows`, to nearest even.
+
+    ```mlir
+    %1 = llm.place_rows %0, %given at %places
+        : tensor<?x64xbf16, "T">, tensor<?x64xf32, "E">, tensor<?xi32, "T">
+    ```
+  }];
+  let arguments = (ins Llm_Activation:$rows, Llm_Activation:$given, Llm_IndexTensor:$places);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $rows `,` $given `at` $places attr-dict `:` type($rows) `,` type($given) `,` type($places)
+  }];
+  let hasVerifier = 1;
+}
+
 def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure, Llm_MovesElements, Llm_RowIndependent]> {
   let summary = "result[t,k] = input[t, columns[k]]: what a weight with reordered columns reads";
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$columns);

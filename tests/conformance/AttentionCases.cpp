@@ -385,6 +385,69 @@ static Case attentionCase(const Layer &layer) {
   return built;
 }
 
+/// Heads and types of an encoder's attention.
+struct Encoder {
+  int64_t heads, kvHeads, keyDim, valueDim;
+  std::string query, keys, values, result;
+};
+
+/// Softmax attention of one head of one row over all rows of its sequence, in double precision.
+static void attend(const Encoder &encoder, const Inputs &inputs, int64_t row, int64_t head,
+                   std::vector<Expected> &expected) {
+  const HostTensor &query = inputs.arguments[0].tensor, &keys = inputs.arguments[1].tensor,
+                   &values = inputs.arguments[2].tensor;
+  auto sequence = int64_t(inputs.arguments[3].tensor.at(row));
+  auto begin = int64_t(inputs.arguments[4].tensor.at(sequence)),
+       end = int64_t(inputs.arguments[4].tensor.at(sequence + 1));
+  int64_t kvHead = head / (encoder.heads / encoder.kvHeads);
+  std::vector<double> weights;
+  for (int64_t at = begin; at < end; ++at) {
+    double score = 0;
+    for (int64_t i = 0; i < encoder.keyDim; ++i)
+      score += query.at(row, head * encoder.keyDim + i) * keys.at(at, kvHead * encoder.keyDim + i);
+    weights.push_back(score * double(0.11f));
+  }
+  double largest = *std::max_element(weights.begin(), weights.end()), sum = 0;
+  for (double &weight : weights)
+    sum += weight = std::exp(weight - largest);
+  for (int64_t i = 0; i < encoder.valueDim; ++i) {
+    double total = 0, size = 0;
+    for (int64_t at = begin; at < end; ++at) {
+      double term = weights[at - begin] / sum * values.at(at, kvHead * encoder.valueDim + i);
+      total += term;
+      size += std::abs(term);
+    }
+    expected.push_back(stored(elementType(encoder.result), total, 2e-5 * size));
+  }
+}
+
+static Case encoderCase(const Encoder &encoder) {
+  std::string query = activation(encoder.heads * encoder.keyDim, encoder.query),
+              keys = activation(encoder.kvHeads * encoder.keyDim, encoder.keys),
+              values = activation(encoder.kvHeads * encoder.valueDim, encoder.values),
+              result = activation(encoder.heads * encoder.valueDim, encoder.result),
+              offsets = "tensor<?xi32, \"S + 1\">";
+  Case built;
+  built.name = formatv("encoder_attention_{0}_{1}_{2}_{3}_{4}x{5}_{6}x{7}", encoder.query,
+                       encoder.keys, encoder.values, encoder.result, encoder.heads, encoder.kvHeads,
+                       encoder.keyDim, encoder.valueDim);
+  built.plain =
+      "func.func @f(%q: " + query + ", %k: " + keys + ", %v: " + values + ", %s: " + kIndex +
+      " {test.role = \"sequences\"}, %o: " + offsets + " {test.role = \"offsets\"}) -> " + result +
+      " {\n  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads " +
+      std::to_string(encoder.kvHeads) + " scale 0.11 : " + query + ", " + keys + ", " + values +
+      ", " + kIndex + ", " + offsets + " -> " + result + "\n  return %y : " + result + "\n}";
+  built.oracle = [encoder](const Inputs &inputs) {
+    std::vector<Expected> expected;
+    for (int64_t row = 0; row < inputs.dims.T; ++row)
+      for (int64_t head = 0; head < encoder.heads; ++head)
+        attend(encoder, inputs, row, head, expected);
+    return expected;
+  };
+  built.ragged = true;
+  return built;
+}
+
 std::vector<Case> conformance::attentionCases() {
   std::vector<Case> cases;
   auto add = [&](Case added, std::vector<int64_t> tokens, bool full = false) {
@@ -528,6 +591,17 @@ std::vector<Case> conformance::attentionCases() {
     latent.sinks = std::string(cache) == "i8" ? "f32" : "";
     add(attentionCase(latent), {1, 17});
   }
+  // Encoders: sequences of one and of many rows, with segments and tiles that are not full.
+  add(encoderCase({4, 4, 64, 64, "bf16", "bf16", "bf16", "bf16"}), {1, 2, 70});
+  add(encoderCase({4, 2, 80, 48, "f16", "f16", "f16", "f16"}), {3, 67});
+  add(encoderCase({6, 2, 7, 19, "f32", "f32", "f32", "f32"}), {1, 5, 66});
+  add(encoderCase({3, 1, 16, 7, "f32", "bf16", "f16", "bf16"}), {17});
+  add(encoderCase({2, 2, 72, 72, "bf16", "bf16", "bf16", "f32"}), {64, 129}, true);
+  add(encoderCase({2, 1, 128, 256, "bf16", "bf16", "bf16", "bf16"}), {33}, true);
+  Case image = encoderCase({4, 2, 64, 64, "bf16", "bf16", "bf16", "bf16"});
+  image.name += "_image";
+  image.nativeOnly = true; // simulated GPUs are slow
+  add(image, {600});
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
   add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});

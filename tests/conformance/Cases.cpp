@@ -42,7 +42,8 @@ namespace {
 /// A ragged batch: each sequence's tokens are consecutive positions.
 struct Batch {
   std::vector<int32_t> positions, sequences, table;
-  std::vector<int32_t> starts; ///< of experts, for the order that was drawn last
+  std::vector<int32_t> offsets = {0}; ///< of sequences
+  std::vector<int32_t> starts;        ///< of experts, for the order that was drawn last
   int64_t blocks = 0;
 };
 
@@ -53,6 +54,10 @@ Batch makeBatch(Dims dims, const Case &which, std::mt19937_64 &random) {
   Batch batch;
   for (int64_t sequence = 0; sequence < dims.S; ++sequence) {
     int64_t count = dims.T / dims.S + (sequence < dims.T % dims.S ? 1 : 0);
+    int64_t others = dims.S - 1 - sequence, left = dims.T - batch.offsets.back();
+    if (which.ragged)
+      count = others ? std::min(left - others, 1 + 5 * sequence) : left;
+    batch.offsets.push_back(batch.offsets.back() + int32_t(count));
     int64_t first = std::min(starts[(sequence + dims.T) % 4], maxPosition);
     for (int64_t i = 0; i < count; ++i) {
       batch.positions.push_back(static_cast<int32_t>(first + i));
@@ -146,8 +151,9 @@ static std::vector<int32_t> drawOrder(int64_t rows, int64_t experts, std::vector
   return order;
 }
 
-/// Index values of a role: "positions", "sequences", "table", "order" and then "starts" of "limit"
-/// experts, "tokens" of which every fourth could not be drawn, or below "limit".
+/// Index values of a role: "positions", "sequences", "offsets", "table", "order" and then "starts"
+/// of "limit" experts, "tokens" of which every fourth could not be drawn, "places" of which half
+/// are none, or below "limit".
 static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &batch, Dims dims,
                               std::mt19937_64 &random) {
   auto type = cast<RankedTensorType>(function.getBody().front().getArgument(argument).getType());
@@ -156,6 +162,8 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
     return fromInts(type.getElementType(), batch.positions, 1);
   if (role && role.getValue() == "sequences")
     return fromInts(type.getElementType(), batch.sequences, 1);
+  if (role && role.getValue() == "offsets")
+    return fromInts(type.getElementType(), batch.offsets, 1);
   if (role && role.getValue() == "table")
     return fromInts(type.getElementType(), batch.table, dims.B);
   auto limit = function.getArgAttrOfType<IntegerAttr>(argument, "test.limit");
@@ -169,6 +177,9 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
   std::vector<int32_t> values(rowsOf(type, dims));
   for (int32_t &value : values)
     value = below(random);
+  for (int32_t &value : values)
+    if (role && role.getValue() == "places")
+      value = int32_t(random() % uint64_t(2 * dims.L)) - int32_t(dims.L);
   for (size_t i = 3; role && role.getValue() == "tokens" && i < values.size(); i += 4)
     values[i] = -1;
   return fromInts(type.getElementType(), values, 1);

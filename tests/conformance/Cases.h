@@ -35,6 +35,8 @@ struct Case {
   bool full = false;
   /// Positions that sequences may reach, and how many sequences there are at most.
   int64_t maxPosition = 600, sequences = 4;
+  /// Sequences have 1, 6, 11 tokens and so on, and the last one the rest; else about as many each.
+  bool ragged = false;
   double scale = 1; ///< of random floats
   /// How far, relative to 1 + |value|, other targets may be from the reference where there is no
   /// oracle; 0 demands equality with the reference in any case.
@@ -56,8 +58,8 @@ std::vector<Case> attentionCases();
 std::vector<Case> expertCases();
 
 /// Inputs for `function`, drawn from `seed`: index tensors are recognised by their argument's name
-/// attribute "test.role": tokens (below test.limit), positions, sequences, table, rows, order (of
-/// the rows of test.limit experts) and starts.
+/// attribute "test.role": tokens (below test.limit), positions, sequences, offsets (of sequences),
+/// table, rows, places (of the L rows, or none), order (of the rows of test.limit experts), starts.
 Inputs makeInputs(mlir::func::FuncOp function, const Case &which, int64_t tokens, uint64_t seed);
 
 /// The dims of steps of so many tokens.

@@ -66,6 +66,14 @@ const std::vector<std::string> &conformance::simulatedTargets() {
   return *names;
 }
 
+std::vector<std::string> conformance::typicalTargets() {
+  std::vector<std::string> names = {"reference"};
+  for (const auto *others : {&fastTargets(), &simulatedTargets()})
+    if (!others->empty())
+      names.push_back(others->front());
+  return names;
+}
+
 const std::vector<Case> &conformance::allCases() {
   static const auto *cases = [] {
     auto *all = new std::vector<Case>();

@@ -448,6 +448,20 @@ static Case gatherCase(const std::string &element) {
       43, /*logitRows=*/true);
 }
 
+static Case placeCase(const std::string &rows, const std::string &given, int64_t columns) {
+  std::string type = activation(columns, rows), from = activation(columns, given, "L");
+  return elementCase(
+      formatv("place_rows_{0}_{1}_{2}", rows, given, columns),
+      "%x: " + type + ", %g: " + from + ", %p: tensor<?xi32, \"T\"> {test.role = \"places\"}", type,
+      "llm.place_rows %x, %g at %p : " + type + ", " + from + ", tensor<?xi32, \"T\">",
+      [rows](const Inputs &inputs, int64_t row, int64_t column) {
+        auto place = int64_t(inputs.arguments[2].tensor.at(row));
+        return place < 0 ? inputs.arguments[0].tensor.at(row, column)
+                         : rounded(elementType(rows), inputs.arguments[1].tensor.at(place, column));
+      },
+      columns);
+}
+
 static Case gatherColumnsCase(const std::string &element, int64_t columns) {
   std::string in = activation(172, element), out = activation(columns, element);
   std::string indices = formatv("tensor<{0}xi32>", columns);
@@ -554,6 +568,13 @@ std::vector<Case> conformance::rowCases() {
   for (std::string from : {"f32", "bf16", "f16"})
     for (std::string to : {"i8", "f8E4M3FN"})
       add(quantizeCase(from, to), from == "f16");
+  for (auto [rows, given] : {std::pair<const char *, const char *>{"f32", "f32"},
+                             {"bf16", "f32"},
+                             {"bf16", "bf16"},
+                             {"f16", "f32"},
+                             {"f32", "f16"}})
+    for (int64_t columns : {43, 172})
+      add(placeCase(rows, given, columns), columns == 43 && rows[0] != 'b');
   for (int64_t group : {32, 128}) {
     add(quantizeCase("bf16", "i8", /*fixed=*/false, group));
     add(fusedNormCase("bf16", "i8", true, 5 * group, /*fixed=*/false, group));

@@ -141,18 +141,10 @@ void expectConvolved(const Served &served, const Stream &stream, int64_t first =
     }
 }
 
-std::vector<std::string> targets() {
-  std::vector<std::string> names = {"reference"};
-  for (const auto *others : {&fastTargets(), &simulatedTargets()})
-    if (!others->empty())
-      names.push_back(others->front());
-  return names;
-}
-
 } // namespace
 
 TEST(State, StepsAreCutAnywhere) {
-  for (const std::string &target : targets()) {
+  for (const std::string &target : typicalTargets()) {
     SCOPED_TRACE(target);
     Served whole(target);
     Stream wanted(whole.cache, 41);
@@ -168,7 +160,7 @@ TEST(State, StepsAreCutAnywhere) {
 }
 
 TEST(State, SequencesJoinLeaveAndReuseBlocks) {
-  for (const std::string &target : targets()) {
+  for (const std::string &target : typicalTargets()) {
     SCOPED_TRACE(target);
     Served served(target);
     Stream first(served.cache, 23, 100), second(served.cache, 9, 200), third(served.cache, 30, 300);
@@ -192,7 +184,7 @@ TEST(State, SequencesJoinLeaveAndReuseBlocks) {
 }
 
 TEST(State, PrefixesAndPreemptedSequencesGoOnFromBorders) {
-  for (const std::string &target : targets()) {
+  for (const std::string &target : typicalTargets()) {
     SCOPED_TRACE(target);
     Served served(target);
     Stream first(served.cache, 40);

@@ -108,9 +108,9 @@ std::optional<double> distance(const Case &which, engine::SumsAttr sums) {
 
 TEST(Sums, TheReferenceExecutesAnyOrderOfWhatAdds) {
   const std::vector<Case> rows = rowCases(), attention = attentionCases(), experts = expertCases();
-  const Case *cases[] = {&caseCalled(rows, "rms_norm_f32_f32"),
-                         &caseCalled(attention, "attention_f32_f32"),
-                         &caseCalled(experts, "combine_f32")};
+  const Case *cases[] = {
+      &caseCalled(rows, "rms_norm_f32_f32"), &caseCalled(attention, "attention_f32_f32"),
+      &caseCalled(attention, "encoder_attention_f32"), &caseCalled(experts, "combine_f32")};
   for (const Case *which : cases) {
     size_t differing = 0;
     for (auto [unit, width] : {std::pair(SumUnit::Columns, 1),

@@ -23,6 +23,9 @@ inline constexpr const char *kEmulatedAmx = "x86-64-v4+vnni+amx-emulated";
 /// case is run on all of them.
 const std::vector<std::string> &simulatedTargets();
 
+/// The reference, the best of the fast ones and the first simulated one.
+std::vector<std::string> typicalTargets();
+
 /// Whether --full was given: the larger grid, on every target.
 bool &fullGrid();
 

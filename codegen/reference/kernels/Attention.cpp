@@ -2,10 +2,8 @@
 // llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
 // block_table, cache, sinks where there are any, result.
 #include "codegen/native/kernels/KvBlocks.h"
-#include "codegen/native/kernels/Mathematics.h"
-#include "codegen/reference/kernels/SumUnits.h"
+#include "codegen/reference/kernels/Softmax.h"
 
-INGOT_CONST(value_dim);
 INGOT_CONST(value_stride); ///< elements from one value to the next: of a latent cache, of keys
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
@@ -23,8 +21,6 @@ constexpr int64_t kMostPositions = 128;
 /// Positions whose weights share a scale where products are of e4m3.
 constexpr int64_t kRun = 64;
 
-static float exponentialOf(float x) { return float(exponential(double(x))); }
-
 /// The first position that a token at `position` attends to.
 static int64_t firstSeen(int64_t position) {
   if (ingot_const_window == 0)
@@ -33,12 +29,6 @@ static int64_t firstSeen(int64_t position) {
     return position - position % ingot_const_window;
   return position >= ingot_const_window ? position + 1 - ingot_const_window : 0;
 }
-
-/// What attention over some positions has come to: values are not yet divided by the sum.
-struct Partial {
-  float maximum, sum;
-  float *values; ///< value_dim
-};
 
 /// One query head and the cache of its sequence.
 struct Query {
@@ -79,17 +69,11 @@ struct Query {
       at[i] = place(begin + i);
       scales[i] = kvScaled() ? *at[i].valueScale(kvHead) : 1.0f;
     }
-    for (int64_t i = 0; i < ingot_const_value_dim; ++i) {
-      auto weight = [&](int64_t k) { return weights[k]; };
-      auto value = [&](int64_t k) {
-        float value = loadElement(at[k].values(), at[k].slot(kvHead) * ingot_const_value_stride + i,
-                                  ingot_const_kv_type);
-        return kvScaled() ? value * scales[k] : value;
-      };
-      values[i] = ingot_const_sum_unit == kLanes
-                      ? multiplyAdd(weight(0), value(0), values[i])
-                      : addUnit(values[i], 0, end - begin, weight, value);
-    }
+    addUnitOfValues(end - begin, weights, values, [&](int64_t k, int64_t i) {
+      float value = loadElement(at[k].values(), at[k].slot(kvHead) * ingot_const_value_stride + i,
+                                ingot_const_kv_type);
+      return kvScaled() ? value * scales[k] : value;
+    });
   }
 
   /// The weights of a run of positions, times the values' scales, in e4m3; in place of `weights`.
@@ -111,41 +95,17 @@ struct Query {
 
   /// Positions [begin, end) on their own.
   void attend(int64_t begin, int64_t end, float *scores, Partial &partial) const {
-    partial.maximum = -kInfinity;
-    partial.sum = 0;
-    for (int64_t i = 0; i < ingot_const_value_dim; ++i)
-      partial.values[i] = 0;
-    for (int64_t position = begin; position < end; ++position) {
-      float value = score(position);
-      scores[position - begin] = value;
-      partial.maximum = value > partial.maximum ? value : partial.maximum;
-    }
-    for (int64_t position = begin; position < end; ++position) {
-      float &weight = scores[position - begin];
-      weight = exponentialOf(weight - partial.maximum);
-      partial.sum += weight;
-    }
+    weigh(begin, end, scores, partial, [&](int64_t position) { return score(position); });
     for (int64_t run = begin; ingot_const_fp8 && run < end;) {
       int64_t next = (run / kRun + 1) * kRun;
       roundWeights(run, next < end ? next : end, scores + (run - begin));
       run = next;
     }
-    const int64_t width = ingot_const_sum_unit == kLanes ? 1 : ingot_const_sum_width;
-    for (int64_t first = begin; first < end; first += width)
-      addValues(first, least(first + width, end), scores + (first - begin), partial.values);
+    for (int64_t first = begin; first < end; first += unitPositions())
+      addValues(first, least(first + unitPositions(), end), scores + (first - begin),
+                partial.values);
   }
 };
-
-/// Takes the next segment into the total.
-static void merge(Partial &total, const Partial &segment) {
-  float maximum = segment.maximum > total.maximum ? segment.maximum : total.maximum;
-  float before = exponentialOf(total.maximum - maximum);
-  float now = exponentialOf(segment.maximum - maximum);
-  total.sum = total.sum * before + segment.sum * now;
-  for (int64_t i = 0; i < ingot_const_value_dim; ++i)
-    total.values[i] = total.values[i] * before + segment.values[i] * now;
-  total.maximum = maximum;
-}
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t token = launch->tile[0];
@@ -164,10 +124,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   query.queryScale = amax > 0 ? amax / 448.0f : 1.0f;
   // Scratch: the scores of a segment, the values of all and of a segment.
   float *scores = static_cast<float *>(launch->scratch), *values = scores + ingot_const_sum_segment;
-  Partial total = {-kInfinity, 0, values};
-  Partial segment = {-kInfinity, 0, values + ingot_const_value_dim};
-  for (int64_t i = 0; i < ingot_const_value_dim; ++i)
-    total.values[i] = 0;
+  Partial total(values), segment(values + ingot_const_value_dim);
   for (int64_t begin = firstSeen(position); begin <= position;) {
     int64_t next = (begin / ingot_const_sum_segment + 1) * ingot_const_sum_segment;
     query.attend(begin, next <= position ? next : position + 1, scores, segment);
@@ -175,10 +132,9 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     begin = next;
   }
   if (ingot_const_sinks) {
+    segment.clear();
     segment.maximum = loadElement(launch->buffers[5], head, ingot_const_sink_type);
     segment.sum = 1;
-    for (int64_t i = 0; i < ingot_const_value_dim; ++i)
-      segment.values[i] = 0;
     merge(total, segment);
   }
   int64_t result = (token * ingot_const_query_heads + head) * ingot_const_value_dim;

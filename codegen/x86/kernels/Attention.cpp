@@ -8,16 +8,6 @@
 namespace ingot::x86 {
 namespace {
 
-void clearAccumulators(const Run &run) {
-  AttentionScratch layout = scratchLayout();
-  float *total = run.scratch + layout.total(), *maxima = run.scratch + layout.totalMaxima();
-  for (int64_t row = 0; row < run.rows(); ++row) {
-    maxima[row] = -__builtin_inff();
-    for (int64_t i = 0; i < layout.valueStride(); i += lanes)
-      storeVector(total + row * layout.valueStride() + i, Floats{});
-  }
-}
-
 /// All rows over positions [begin, begin + count).
 void attendSegment(const Run &run, int64_t begin, int64_t count) {
   AttentionScratch layout = scratchLayout();
@@ -30,8 +20,9 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
   else
     scoreFloats(run, begin, count, scores);
   for (int64_t row = 0; row < run.rows(); ++row)
-    segmentMaxima[row] = scaleScores(scores + row * layout.scoreStride(), run.start(row, begin),
-                                     run.end(row, begin, count));
+    segmentMaxima[row] =
+        scaleScores(scores + row * layout.scoreStride(), run.start(row, begin),
+                    run.end(row, begin, count), float(ingot_real_scale), float(ingot_real_softcap));
   if (layout.pairs())
     weighPairs(run, begin, count, scores, segmentMaxima, segment);
   else
@@ -39,7 +30,7 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
   for (int64_t row = 0; row < run.rows(); ++row)
     if (run.end(row, begin, count))
       merge(total + row * layout.valueStride(), totalMaxima + row,
-            segment + row * layout.valueStride(), segmentMaxima[row]);
+            segment + row * layout.valueStride(), segmentMaxima[row], layout.valueStride());
 }
 
 /// Takes the sink of a row's head into its total: a segment whose weights add up to one and whose
@@ -52,7 +43,8 @@ void addSink(const Run &run, int64_t row) {
   segment[ingot_const_head_dim] = 1;
   merge(run.scratch + layout.total() + row * layout.valueStride(),
         run.scratch + layout.totalMaxima() + row, segment,
-        loadElement(run.launch->buffers[5], run.head(row), ingot_const_sink_type));
+        loadElement(run.launch->buffers[5], run.head(row), ingot_const_sink_type),
+        layout.valueStride());
 }
 
 void attendRun(const Run &run) {
@@ -60,7 +52,9 @@ void attendRun(const Run &run) {
     copyQueries(run);
   else
     loadQueries(run);
-  clearAccumulators(run);
+  AttentionScratch layout = scratchLayout();
+  float *totals = run.scratch + layout.total();
+  clearTotals(run.rows(), layout.valueStride(), totals, run.scratch + layout.totalMaxima());
   int64_t last = 0, first = run.start(0, 0);
   for (int64_t i = 0; i < run.tokens; ++i) {
     last = run.positions()[i] > last ? run.positions()[i] : last;
@@ -71,15 +65,12 @@ void attendRun(const Run &run) {
        begin += attentionSegment)
     attendSegment(run, begin,
                   last + 1 - begin < attentionSegment ? last + 1 - begin : attentionSegment);
-  int64_t stride = scratchLayout().valueStride();
   for (int64_t row = 0; row < run.rows(); ++row) {
     if (ingot_const_sinks)
       addSink(run, row);
-    const float *total = run.scratch + scratchLayout().total() + row * stride;
-    Floats sum = splat(total[ingot_const_head_dim]);
-    for (int64_t i = 0; i < ingot_const_head_dim; i += lanes)
-      store(ingot_const_result_type, run.launch->buffers[5 + ingot_const_sinks],
-            run.element(row) + i, loadVector<Floats>(total + i) / sum, ingot_const_head_dim - i);
+    storeQuotients(totals + row * layout.valueStride(), ingot_const_head_dim,
+                   ingot_const_result_type, run.launch->buffers[5 + ingot_const_sinks],
+                   run.element(row));
   }
 }
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block sizes of the attention kernel and the scratch memory they need; also read by the provider.
+// Block sizes of the attention kernels and the scratch memory they need; also read by the provider.
 #pragma once
 
 #include <stdint.h>
 
 namespace ingot::x86 {
 
-/// Positions that are taken together; part of the numerics of llm.attention.
+/// Positions that are taken together; part of the numerics of attention.
 constexpr int64_t attentionSegment = 256;
+
+/// Rows (of the batch times query heads of a KV head) of a tile of llm.encoder_attention, which
+/// share transposed keys.
+constexpr int64_t encoderTileRows = 48;
 
 /// How products are made.
 enum AttentionMethod : int64_t {
@@ -25,6 +29,7 @@ enum AttentionMethod : int64_t {
 struct AttentionScratch {
   int64_t rows, headDim;
   AttentionMethod method;
+  int64_t valueDim; ///< headDim where products are of bf16
 
   constexpr bool pairs() const { return method != FloatAttention; }
   constexpr int64_t paddedRows() const {
@@ -35,8 +40,8 @@ struct AttentionScratch {
   constexpr int64_t scoreStride() const { return attentionSegment + 16; }
   /// Of bf16.
   constexpr int64_t weightStride() const { return attentionSegment + 32; }
-  /// A column of ones follows the head's columns: its weighted sum is the sum of the weights.
-  constexpr int64_t valuePanels() const { return headDim / 16 + 1; }
+  /// A column of ones follows a value's columns: its weighted sum is the sum of the weights.
+  constexpr int64_t valuePanels() const { return valueDim / 16 + 1; }
   constexpr int64_t valueStride() const { return valuePanels() * 16; }
 
   constexpr int64_t keys() const {

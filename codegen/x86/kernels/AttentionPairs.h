@@ -6,7 +6,6 @@
 
 #include "codegen/x86/kernels/AttentionRun.h"
 #include "codegen/x86/kernels/AttentionTiles.h"
-#include "codegen/x86/kernels/RegisterTile.h"
 
 namespace ingot::x86 {
 
@@ -86,10 +85,11 @@ template <class V> [[gnu::always_inline]] inline V loadCached(const void *base, 
 /// them.
 inline void tileKeys(const Run &run, int64_t begin, int64_t count, char *keys) {
   const int64_t panelBytes = ingot_const_head_dim / tileDepth * tileBytes;
+  auto place = [&](int64_t i) __attribute__((always_inline)) { return run.place(begin + i); };
   auto load = [&](const KvPlace &place, int64_t d) __attribute__((always_inline)) {
     return loadCached<Floats>(place.keys(), place.element(run.kvHead) + d);
   };
-  transposeKeys(run, begin, count, tileDepth, load,
+  transposeKeys(count, ingot_const_head_dim, tileDepth, place, load,
                 [&](int64_t first, int64_t d, int i, Floats words) __attribute__((always_inline)) {
                   char *tile = keys + first / lanes * panelBytes + d / tileDepth * tileBytes;
                   storeVector(tile + i * amxRowBytes, words);

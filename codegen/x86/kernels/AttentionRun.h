@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one tile of llm.attention computes, and softmax over a segment, however products are made.
+// What one tile of llm.attention computes, however products are made.
 #pragma once
 
 #include "codegen/native/kernels/KvBlocks.h"
-#include "codegen/x86/kernels/AttentionBlocks.h"
-#include "codegen/x86/kernels/Epilogue.h"
-#include "codegen/x86/kernels/Transpose.h"
+#include "codegen/x86/kernels/AttentionSegments.h"
 
 INGOT_CONST(query_heads);
 INGOT_CONST(query_type);
@@ -25,7 +23,7 @@ inline int64_t headsPerKvHead() { return ingot_const_query_heads / ingot_const_k
 
 inline AttentionScratch scratchLayout() {
   return {ingot_const_tile_tokens * headsPerKvHead(), ingot_const_head_dim,
-          AttentionMethod(ingot_const_method)};
+          AttentionMethod(ingot_const_method), ingot_const_head_dim};
 }
 
 /// Consecutive tokens of one sequence, for one KV head.
@@ -70,75 +68,6 @@ struct Run {
         static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0];
     return KvPlace::of(launch->buffers[4], table, position);
   }
-  /// Those of sixteen of `count` positions, the first one's in place of those behind them.
-  [[gnu::always_inline]] void places(int64_t begin, int64_t first, int64_t count,
-                                     KvPlace (&place)[lanes]) const {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < lanes; ++i)
-      place[i] = this->place(begin + (first + i < count ? first + i : 0));
-  }
 };
-
-/// Keys of `count` positions from `begin` on, zeros behind them, transposed: load(place, d) gives a
-/// position's columns from `d` on, `step` of them; store(first, d, i, vector) takes lane `i` of
-/// those of 16 positions from `first` on.
-template <class Load, class Store>
-[[gnu::always_inline]] inline void transposeKeys(const Run &run, int64_t begin, int64_t count,
-                                                 int64_t step, Load load, Store store) {
-  for (int64_t first = 0; first < count; first += lanes) {
-    KvPlace place[lanes];
-    run.places(begin, first, count, place);
-    for (int64_t d = 0; d < ingot_const_head_dim; d += step) {
-      Floats block[lanes];
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i) {
-        block[i] = load(place[i], d);
-        if (first + i >= count)
-          block[i] = Floats{};
-      }
-      transpose(block);
-#pragma clang loop unroll(full)
-      for (int i = 0; i < lanes; ++i)
-        store(first, d, i, block[i]);
-    }
-  }
-}
-
-/// Scales a row's scores [0, end) and makes those before `start` and behind `end`, up to sixteen,
-/// minus infinity; returns the maximum.
-inline float scaleScores(float *scores, int64_t start, int64_t end) {
-  Floats largest = splat(-__builtin_inff());
-  for (int64_t i = 0; i < end; i += lanes) {
-    Floats score = loadVector<Floats>(scores + i) * float(ingot_real_scale);
-    if (ingot_real_softcap != 0)
-      score =
-          float(ingot_real_softcap) * RegionMath<lanes>::tangent(score / float(ingot_real_softcap));
-    score = laneIndex() < int32_t(end - i) ? score : splat(-__builtin_inff());
-    if (ingot_const_window != 0)
-      score = laneIndex() < int32_t(start - i) ? splat(-__builtin_inff()) : score;
-    storeVector(scores + i, score);
-    largest = larger(score, largest);
-  }
-  return maximumLane(largest);
-}
-
-/// Weights exp(score - maximum) of positions [i, i + 16); those from `end` on have none.
-[[gnu::always_inline]] inline Floats weightsAt(const float *scores, int64_t i, int64_t end,
-                                               float maximum) {
-  if (i >= end)
-    return Floats{};
-  return RegionMath<lanes>::exponential(loadVector<Floats>(scores + i) - splat(maximum));
-}
-
-/// Takes a segment's weighted values into the total of one row.
-inline void merge(float *total, float *totalMaximum, const float *segment, float maximum) {
-  float both = maximum > *totalMaximum ? maximum : *totalMaximum;
-  Floats before = RegionMath<lanes>::exponential(splat(*totalMaximum - both));
-  Floats now = RegionMath<lanes>::exponential(splat(maximum - both));
-  for (int64_t i = 0; i < scratchLayout().valueStride(); i += lanes)
-    storeVector(total + i,
-                loadVector<Floats>(total + i) * before + loadVector<Floats>(segment + i) * now);
-  *totalMaximum = both;
-}
 
 } // namespace ingot::x86

@@ -281,3 +281,83 @@ func.func @f(%q: tensor<?x128xbf16, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi
   %y = llm.attention %q at %p, %s, %b over %c scale 0.125 sums <columns x 1> : tensor<?x128xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 32 x bf16, block = 16> -> tensor<?x128xbf16, "T">
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "T">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{query, keys, values, sequences and result must have the same rows}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "T">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "Q">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{query, keys, values, sequences and result must have the same rows}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "Q">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{query, keys, values, sequences and result must have the same rows}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "Q">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?x2xi32, "Q">) {
+  // expected-error @+1 {{sequences and offsets must be lists}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?x2xi32, "Q"> -> tensor<?x20xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{keys and values must be 0 heads of equal size}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 0 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{keys and values must be 5 heads of equal size}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 5 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x9xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{keys and values must be 2 heads of equal size}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x9xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x18xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{query heads must be a multiple of the 2 of keys}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 : tensor<?x18xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{result must have 20 columns}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x24xbf16, "P">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">, %v: tensor<?x10xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) {
+  // expected-error @+1 {{adds in segments of positions, without groups}}
+  %y = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125 sums <columns x 1> : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xbf16, "P">
+  return
+}

@@ -87,3 +87,20 @@ func.func @widths(%q: tensor<?x48xf32, "T">, %k: tensor<?x16xf32, "T">, %v: tens
         !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent> -> tensor<?x32xf32, "T">
   return %0, %1 : tensor<?x24xf32, "T">, tensor<?x32xf32, "T">
 }
+
+// Rows of any dim, over all rows of their sequences.
+// CHECK-LABEL: func.func @encoder
+func.func @encoder(%q: tensor<?x24xbf16, "P">, %k: tensor<?x12xbf16, "P">,
+    %v: tensor<?x10xf32, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">)
+    -> (tensor<?x20xf32, "P">, tensor<?x20xf32, "P">) {
+  // CHECK: llm.encoder_attention %{{.*}}, %{{.*}}, %{{.*}} of %{{.*}}, %{{.*}} kv_heads 2 scale 1.250000e-01 : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xf32, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x20xf32, "P">
+  %0 = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125
+      : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xf32, "P">, tensor<?xi32, "P">,
+        tensor<?xi32, "Q + 1"> -> tensor<?x20xf32, "P">
+  // CHECK: llm.encoder_attention {{.*}} scale 1.250000e-01 sums <columns x 1, segment = 256> : {{.*}}
+  %1 = llm.encoder_attention %q, %k, %v of %s, %o kv_heads 2 scale 0.125
+      sums <columns x 1, segment = 256>
+      : tensor<?x24xbf16, "P">, tensor<?x12xbf16, "P">, tensor<?x10xf32, "P">, tensor<?xi32, "P">,
+        tensor<?xi32, "Q + 1"> -> tensor<?x20xf32, "P">
+  return %0, %1 : tensor<?x20xf32, "P">, tensor<?x20xf32, "P">
+}

@@ -309,6 +309,30 @@ func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?xi32, "L">) {
 
 // -----
 
+func.func @f(%x: tensor<?x8xbf16, "T">, %g: tensor<?x8xf32, "E">, %p: tensor<?xi32, "E">) {
+  // expected-error @+1 {{needs one place for each row}}
+  %0 = llm.place_rows %x, %g at %p : tensor<?x8xbf16, "T">, tensor<?x8xf32, "E">, tensor<?xi32, "E">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xbf16, "T">, %g: tensor<?x8xf32, "E">, %p: tensor<?x1xi32, "T">) {
+  // expected-error @+1 {{needs one place for each row}}
+  %0 = llm.place_rows %x, %g at %p : tensor<?x8xbf16, "T">, tensor<?x8xf32, "E">, tensor<?x1xi32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xbf16, "T">, %g: tensor<?x7xf32, "E">, %p: tensor<?xi32, "T">) {
+  // expected-error @+1 {{given rows must have 8 columns}}
+  %0 = llm.place_rows %x, %g at %p : tensor<?x8xbf16, "T">, tensor<?x7xf32, "E">, tensor<?xi32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<?x8xf32, "T">, %k: tensor<7xi32>) {
   // expected-error @+1 {{needs one index for each column of the result}}
   %0 = llm.gather_columns %x, %k : tensor<?x8xf32, "T">, tensor<7xi32> -> tensor<?x8xf32, "T">

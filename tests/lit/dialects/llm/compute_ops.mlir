@@ -99,7 +99,7 @@ func.func @input_groups(%x: tensor<?x8xf32, "T">, %w: tensor<6x8xi8>, %s: tensor
 
 // CHECK-LABEL: func.func @rows_and_columns
 func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">,
-    %rows: tensor<?xi32, "L">) {
+    %rows: tensor<?xi32, "L">, %places: tensor<?xi32, "T">) {
   // CHECK: llm.pointwise %{{.*}}, %{{.*}} : (tensor<?x8xf32, "T">, tensor<?x1xf32, "T">) -> tensor<?x8xf32, "T"> {
   %0 = llm.pointwise %x, %row
       : (tensor<?x8xf32, "T">, tensor<?x1xf32, "T">) -> tensor<?x8xf32, "T"> {
@@ -127,6 +127,9 @@ func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">
   // CHECK: llm.gather_rows %{{.*}}, %{{.*}} : tensor<?x4xf32, "T">, tensor<?xi32, "L"> -> tensor<?x4xf32, "L">
   %8 = llm.gather_rows %7, %rows
       : tensor<?x4xf32, "T">, tensor<?xi32, "L"> -> tensor<?x4xf32, "L">
+  // CHECK: llm.place_rows %{{.*}}, %{{.*}} at %{{.*}} : tensor<?x4xf32, "T">, tensor<?x4xf32, "L">, tensor<?xi32, "T">
+  %placed = llm.place_rows %7, %8 at %places
+      : tensor<?x4xf32, "T">, tensor<?x4xf32, "L">, tensor<?xi32, "T">
   %order = llm.literal "order" dense<[3, 0, 2, 1]> : tensor<4xi32> : tensor<4xi32>
   // CHECK: llm.gather_columns %{{.*}}, %{{.*}} : tensor<?x4xf32, "T">, tensor<4xi32> -> tensor<?x4xf32, "T">
   %9 = llm.gather_columns %7, %order

@@ -39,6 +39,12 @@ module attributes {engine.target = #amx} {
     %y = llm.attention %q at %p, %s, %b over %c scale 0.125 : tensor<?x128xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<2 x 32 x bf16, block = 16> -> tensor<?x128xbf16, "T">
     return %y : tensor<?x128xbf16, "T">
   }
+  // CHECK-LABEL: func.func @encoder
+  // CHECK: llm.encoder_attention {{.*}}sums <columns x 1, segment = 256>
+  func.func @encoder(%q: tensor<?x64xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) -> tensor<?x64xbf16, "P"> {
+    %y = llm.encoder_attention %q, %q, %q of %s, %o kv_heads 2 scale 0.125 : tensor<?x64xbf16, "P">, tensor<?x64xbf16, "P">, tensor<?x64xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x64xbf16, "P">
+    return %y : tensor<?x64xbf16, "P">
+  }
   // What is settled stays.
   // CHECK-LABEL: func.func @settled
   // CHECK: llm.matmul {{.*}}sums <pairs x 2, segment = 256>

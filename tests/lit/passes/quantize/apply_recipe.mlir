@@ -90,6 +90,18 @@ module attributes {engine.target = #x86, llm.store = bf16} {
     %2 = llm.matmul %1, %v : tensor<?x8xf32, "T">, tensor<8x8xf32> -> tensor<?x8xf32, "T">
     return %2 : tensor<?x8xf32, "T">
   }
+  // Given rows are rounded where they are placed.
+  // CHECK-LABEL: @places
+  // CHECK: %[[R:.+]] = llm.round
+  // CHECK: llm.place_rows %[[R]], %{{.+}} at %{{.+}} : tensor<?x16xbf16, "T">, tensor<?x16xf32, "E">
+  func.func @places(%x: tensor<?x8xf32, "T">, %g: tensor<?x16xf32, "E">, %p: tensor<?xi32, "T">) -> tensor<?x8xf32, "T"> {
+    %w = llm.weight "w" from "f" at 0 : tensor<16x8xf32>
+    %v = llm.weight "v" from "f" at 512 : tensor<8x16xf32>
+    %0 = llm.matmul %x, %w : tensor<?x8xf32, "T">, tensor<16x8xf32> -> tensor<?x16xf32, "T">
+    %1 = llm.place_rows %0, %g at %p : tensor<?x16xf32, "T">, tensor<?x16xf32, "E">, tensor<?xi32, "T">
+    %2 = llm.matmul %1, %v : tensor<?x16xf32, "T">, tensor<8x16xf32> -> tensor<?x8xf32, "T">
+    return %2 : tensor<?x8xf32, "T">
+  }
 }
 
 // -----
