@@ -12,14 +12,6 @@ using namespace ingot::conformance;
 
 namespace {
 
-std::vector<std::string> targets() {
-  std::vector<std::string> names = {"reference"};
-  for (const auto *others : {&fastTargets(), &simulatedTargets()})
-    if (!others->empty())
-      names.push_back(others->front());
-  return names;
-}
-
 HostTensor randomTensor(llvm::StringRef element, int64_t rows, int64_t columns, uint64_t seed) {
   HostTensor tensor(elementType(element), rows, columns);
   std::mt19937_64 random(seed);
@@ -59,7 +51,7 @@ TEST(Programs, ADraftHasItsOwnWeightsRowsAndResults) {
                       "tensor<?x128xf32, \"P\"> {\n"
                       "  %y = llm.matmul %x, %w : tensor<?x40xf32, \"P\">, tensor<128x40xf32> -> "
                       "tensor<?x128xf32, \"P\">\n  return %y : tensor<?x128xf32, \"P\">\n}\n";
-  for (const std::string &target : targets()) {
+  for (const std::string &target : typicalTargets()) {
     SCOPED_TRACE(target);
     auto compiled = CompiledFunction::compile(sharedContext(), target, step + draft);
     ASSERT_TRUE(compiled);
@@ -100,7 +92,7 @@ TEST(Programs, RowsChooseAmongAdapters) {
       " {\n  ^bb0(%p: f32, %q: f32):\n    %r = arith.addf %p, %q : f32\n    llm.yield %r : f32\n"
       "  }\n  return %z : " +
       y + "\n}\n";
-  for (const std::string &target : targets()) {
+  for (const std::string &target : typicalTargets()) {
     SCOPED_TRACE(target);
     auto compiled = CompiledFunction::compile(sharedContext(), target, text);
     ASSERT_TRUE(compiled);
@@ -134,7 +126,7 @@ TEST(Programs, RowsChooseAmongAdapters) {
 /// Rows and sequences under other names give the same bits, at sizes that T and S do not have.
 TEST(Programs, RowsAreCountedByTheDimsOfTheirFunction) {
   constexpr size_t kEach = 29;
-  std::vector<std::string> names = targets();
+  std::vector<std::string> names = typicalTargets();
   size_t index = 0;
   for (const Case &which : allCases()) {
     bool isRun = !which.fused && !which.full && !which.fp8Products && !which.nativeOnly &&
