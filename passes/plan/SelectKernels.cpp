@@ -135,7 +135,7 @@ private:
     Type type = function.getArgument(index).getType();
     if (!name)
       return function.emitOpError() << "argument " << index << " has no llm.input name";
-    auto [shared, isNew] = arguments.try_emplace(name.getValue(), type);
+    auto [shared, isNew] = interface.try_emplace(name.getValue(), type);
     if (!isNew) { // another program's: the same memory
       if (shared->second != type)
         return function.emitOpError() << "'" << name.getValue() << "' is " << type
@@ -225,9 +225,11 @@ private:
           i, llm::LlmDialect::OutputAttrHelper::getNameStr());
       if (!name || valueBuffers.count(value))
         return function.emitOpError() << "result " << i << " must have its own llm.output name";
-      valueBuffers[value] =
+      FlatSymbolRefAttr buffer =
           makeTensorBuffer(name, "output", cast<RankedTensorType>(value.getType()));
-      outputs.push_back(valueBuffers[value]);
+      interface[buffer.getValue()] = value.getType();
+      valueBuffers[value] = buffer;
+      outputs.push_back(buffer);
     }
     auto program =
         ProgramOp::create(programs, function.getLoc(), function.getName(), dimsOf(function),
@@ -449,7 +451,7 @@ private:
   std::set<std::string> workspaceBytes; ///< what launches need, each once
   llvm::StringMap<char> taken;
   llvm::StringMap<BufferOp> bufferOps;
-  llvm::StringMap<Type> arguments; ///< of functions, by their names
+  llvm::StringMap<Type> interface; ///< types of inputs and outputs, by their names
   llvm::StringMap<FlatSymbolRefAttr> kernelNames;
   llvm::StringMap<std::string> formats;
   DenseMap<Value, FlatSymbolRefAttr> valueBuffers;
