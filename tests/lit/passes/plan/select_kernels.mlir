@@ -1,4 +1,4 @@
-// RUN: %ingot_opt %s --ingot-choose-sums --ingot-select-kernels | FileCheck %s
+// RUN: %ingot_opt %s --split-input-file --verify-diagnostics --ingot-choose-sums --ingot-select-kernels | FileCheck %s
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 #norm = #engine.layout<[0, 1, 32], [1, 1, 1]>
@@ -29,5 +29,46 @@ module attributes {engine.target = #x86} {
     %1 = llm.boundary %0 ends "embed" : tensor<?x32xf32, "T">
     %2 = llm.norm %1 weight(%w : tensor<32xf32, #norm>) eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T"> loc("second")
     return %2 : tensor<?x32xf32, "T">
+  }
+}
+
+// -----
+
+// What two programs read by one name is one buffer.
+
+#cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #cpu} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @P "step" 1 to 64
+  func.func @step(%x: tensor<?x32xf32, "T"> {llm.input = "x"}) -> (tensor<?x32xf32, "T"> {llm.output = "y"}) {
+    %0 = llm.norm %x eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T">
+    return %0 : tensor<?x32xf32, "T">
+  }
+  // expected-error @+1 {{'x' is 'tensor<?x32xf32, "P">', in another program 'tensor<?x32xf32, "T">'}}
+  func.func @draft(%x: tensor<?x32xf32, "P"> {llm.input = "x"}) -> (tensor<?x32xf32, "P"> {llm.output = "draft.y"}) {
+    %0 = llm.norm %x eps 1.0e-5 : tensor<?x32xf32, "P"> -> tensor<?x32xf32, "P">
+    return %0 : tensor<?x32xf32, "P">
+  }
+}
+
+// -----
+
+// Each program has the dims of its own launches.
+
+#cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #cpu} {
+  engine.dim @T "step" 1 to 512
+  engine.dim @P "step" 1 to 64
+  // CHECK: engine.program @step dims [@T] inputs [@x] outputs [@z]
+  // CHECK: args [@x, @z, #engine.expr<"T">]
+  // CHECK: engine.program @draft dims [@P] inputs [@y] outputs [@draft.y]
+  // CHECK: args [@y, @draft.y, #engine.expr<"P">]
+  func.func @step(%x: tensor<?x32xf32, "T"> {llm.input = "x"}) -> (tensor<?x32xf32, "T"> {llm.output = "z"}) {
+    %0 = llm.norm %x eps 1.0e-5 : tensor<?x32xf32, "T"> -> tensor<?x32xf32, "T">
+    return %0 : tensor<?x32xf32, "T">
+  }
+  func.func @draft(%x: tensor<?x32xf32, "P"> {llm.input = "y"}) -> (tensor<?x32xf32, "P"> {llm.output = "draft.y"}) {
+    %0 = llm.norm %x eps 1.0e-5 : tensor<?x32xf32, "P"> -> tensor<?x32xf32, "P">
+    return %0 : tensor<?x32xf32, "P">
   }
 }
