@@ -17,7 +17,8 @@ BLOCK = 16
 PIECE = 7  # Tokens of a step.
 GPU = "sm_90a"
 ON_GPU = ("apertus", "cohere2", "exaone_moe", "gemma2", "glm4_moe_groups", "gpt2", "gpt_neox",
-          "gpt_oss", "lfm2", "lfm2_moe", "llama4", "mimo_v2", "ministral3", "olmo3", "qwen2_moe", "stablelm")
+          "gpt_oss", "lfm2", "lfm2_moe", "llama4", "mimo_v2", "ministral3", "olmo3", "qwen2_moe",
+          "stablelm")
 
 
 class FamiliesServed(harness.BuildTest):
