@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "runtime/api": RUNTIME_ORDER[:7] + ["runtime/include"],
     "numerics": [],
     "dialects/engine": [],
-    "dialects/llm": ["dialects/engine"],
+    "dialects/llm": ["dialects/engine", "runtime/schema/Names.h"],
     "passes": ["dialects", *SHARED],
     "codegen": ["dialects", "codegen/native/kernels", *SHARED],
     "codegen/native": ["dialects", "codegen", "codegen/native/kernels"],
