@@ -601,7 +601,7 @@ std::vector<Case> conformance::attentionCases() {
   Case image = encoderCase({4, 2, 64, 64, "bf16", "bf16", "bf16", "bf16"});
   image.name += "_image";
   image.nativeOnly = true; // simulated GPUs are slow
-  add(image, {600});
+  add(image, {300});
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
   add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});
