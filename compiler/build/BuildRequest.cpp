@@ -185,7 +185,7 @@ Outcome settleCache(BuildRequest &request) {
   using KvCache = checkpoint::QuantizationConfig::KvCache;
   using recipe::NumberFormat;
   NumberFormat &cache = request.recipe.kvCache;
-  uint64_t layers = request.checkpoint.config().layerCount();
+  uint64_t layers = request.checkpoint.config().layersWithKeys();
   KvCache stated = request.checkpoint.quantization().kvCache;
   // Scales of a scheme that is declined mean something else.
   uint64_t scaled = stated == KvCache::Declined ? 0 : layersWithKvScales(request.checkpoint);

@@ -23,12 +23,22 @@ public:
 
   LogicalResult run(MLIRContext *context) {
     SmallVector<Type> caches;
-    for (const LayerPlan &plan : config.layers)
+    SmallVector<int64_t> numbers; // of the cache that each layer reads
+    for (const LayerPlan &plan : config.layers) {
+      const checkpoint::Attention *attention = plan.attention();
+      if (attention && attention->cacheLayer) {
+        numbers.push_back(numbers[*attention->cacheLayer]);
+        continue;
+      }
+      numbers.push_back(static_cast<int64_t>(caches.size()));
       caches.push_back(cacheOfLayer(context, plan));
+    }
     step.begin(caches);
     Value x = embedded();
+    if (config.layerInputs.columns != 0)
+      inputs = layerInputs(model, x);
     for (size_t i = 0; i < config.layers.size(); ++i)
-      x = layer(x, i, step.cache(static_cast<int64_t>(i)));
+      x = layer(x, i, step.cache(numbers[i]));
     return step.finish(logitsOf(x));
   }
 
@@ -43,6 +53,15 @@ public:
       return step.finish(logitsOf(step.givenEmbeddings()));
     }
     const auto number = static_cast<size_t>(index);
+    const checkpoint::Attention *attention = config.layers[number].attention();
+    if (config.layerInputs.columns != 0 || (attention && attention->cacheLayer))
+      return emitError(UnknownLoc::get(context))
+             << checkpoint::Error{"INGOT-E2165",
+                                  "layers of " + config.architecture +
+                                      " that read more than the result of the one before cannot "
+                                      "run alone",
+                                  "", "let a build quantize the model, with a recipe"}
+                    .str();
     step.begin(cacheOfLayer(context, config.layers[number]), model.hidden);
     return step.finish(step.wantedRows(layer(step.givenEmbeddings(), number, step.cache(0))));
   }
@@ -100,18 +119,43 @@ private:
     else if (norms != NormPlacement::ParallelShared)
       input = normed(norms == NormPlacement::Parallel ? x : middle, names.feedForwardNorm);
     Value result =
-        std::visit([&](const auto &mixer) { return mixChannels(model, mixer, input, prefix); },
+        std::visit(llvm::makeVisitor(
+                       [&](const checkpoint::MlpAndExperts &both) {
+                         return mixChannels(model, both, input, middle, prefix);
+                       },
+                       [&](const auto &mixer) { return mixChannels(model, mixer, input, prefix); }),
                    plan.channelMixer);
     step.setSite(name + ".output");
     if (results)
       result = normed(result, names.resultNorm);
-    return step.boundary(added(middle, result), name);
+    Value y = added(middle, result);
+    if (inputs)
+      y = addLayerInput(model, y, inputOf(index), prefix);
+    if (config.scaledLayers)
+      y = scaled(y, name);
+    return step.boundary(y, name);
+  }
+
+  /// The layer's part of `inputs`.
+  Value inputOf(size_t layer) {
+    const auto columns = static_cast<int64_t>(config.layerInputs.columns);
+    return step.sliceColumns(inputs, static_cast<int64_t>(layer) * columns, columns);
+  }
+
+  /// As columns, so that all layers have the same operation.
+  Value scaled(Value y, const std::string &layer) {
+    const std::string name = layer + ".layer_scalar";
+    step.setSite(name);
+    const double number = step.number("model." + name, 1, /*isNeeded=*/true);
+    return step.times(
+        y, step.literal(name, std::vector<float>(model.hidden, static_cast<float>(number))));
   }
 
   StepBuilder &step;
   const ModelConfig &config;
   const checkpoint::ModuleNames &names;
   Modules model;
+  Value inputs; ///< of all layers, where they have any beside x
 };
 
 } // namespace

@@ -72,6 +72,8 @@ RotaryTable compiler::rotaryTable(const Rope &rope, uint64_t headDim, int64_t ma
       frequency = llama3(rope, frequency);
     if (rope.type == RopeType::Yarn)
       frequency = yarn(rope, columns, pair, frequency);
+    if (rope.type == RopeType::Proportional)
+      frequency = i < rope.turningPairs(headDim) ? frequency / rope.factor : 0;
     if (rope.type == RopeType::LongRope)
       frequency /= (isLong ? rope.longDivisors : rope.shortDivisors)[i];
     if (!rope.divisors.empty())

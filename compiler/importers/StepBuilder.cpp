@@ -452,11 +452,19 @@ Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing
                                routing.starts);
 }
 
+Value StepBuilder::ofExperts(Value table, const Routing &routing) {
+  return llm::EmbedOp::create(builder, location,
+                              activation(rowsOf(routing.experts), llm::columnsOf(table)),
+                              routing.experts, llm::EncodedWeight{table});
+}
+
 Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routing) {
-  Value own =
-      llm::EmbedOp::create(builder, location, activation(rowsOf(rows), llm::columnsOf(biases)),
-                           routing.experts, llm::EncodedWeight{biases});
-  return add(rows, own);
+  return add(rows, ofExperts(biases, routing));
+}
+
+Value StepBuilder::timesOfExpert(Value rows, Value scales, const Routing &routing) {
+  int64_t count = cast<RankedTensorType>(scales.getType()).getNumElements();
+  return times(rows, ofExperts(reshape(scales, {count, 1}), routing));
 }
 
 Value StepBuilder::weighted(Value rows, const Routing &routing) {

@@ -86,6 +86,8 @@ public:
                             bool inputsFirst);
   /// Adds to each row of the routing its expert's row of `biases` [experts, columns].
   mlir::Value addExpertBias(mlir::Value rows, mlir::Value biases, const Routing &routing);
+  /// Each row of the routing times its expert's number of `scales` [experts].
+  mlir::Value timesOfExpert(mlir::Value rows, mlir::Value scales, const Routing &routing);
   /// Each row of the routing times its weight.
   mlir::Value weighted(mlir::Value rows, const Routing &routing);
   /// The sum of each token's rows, weighted unless `scalesInputs` of the router.
@@ -128,6 +130,8 @@ public:
   mlir::Value givenEmbeddings() const { return embeddings; }
 
 private:
+  /// Of each row of the routing its expert's row of `table` [experts, columns].
+  mlir::Value ofExperts(mlir::Value table, const Routing &routing);
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
   mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
                         llvm::function_ref<mlir::Value(ElementFunctions &, mlir::ValueRange)> body);

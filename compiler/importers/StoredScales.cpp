@@ -105,7 +105,8 @@ std::optional<KvScaleNames> compiler::kvScaleNames(const checkpoint::Checkpoint 
 uint64_t compiler::layersWithKvScales(const checkpoint::Checkpoint &checkpoint) {
   uint64_t layers = 0;
   for (uint64_t i = 0; i < checkpoint.config().layerCount(); ++i)
-    layers += kvScaleNames(checkpoint, message("model.layers.", i, ".",
+    layers += checkpoint.config().keepsKeys(i) &&
+              kvScaleNames(checkpoint, message("model.layers.", i, ".",
                                                checkpoint.config().names.attention, "."))
                   .has_value();
   return layers;

@@ -2,6 +2,7 @@
 // Tells leftovers from what would change numbers, by names as transformers has them.
 #include "compiler/importers/UnreadTensors.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,6 +14,7 @@ using namespace ingot::compiler;
 using checkpoint::Checkpoint;
 using checkpoint::Error;
 using checkpoint::Expected;
+using checkpoint::ModelConfig;
 using checkpoint::Tensor;
 
 namespace {
@@ -54,6 +56,18 @@ bool draftsOnly(const Checkpoint &checkpoint, uint64_t layer) {
   return count && count->unsignedInteger(layer - checkpoint.config().layerCount() + 1, UINT64_MAX);
 }
 
+/// Whether a tensor makes keys or values of a layer that reads those of another.
+bool isOfSharer(const ModelConfig &config, uint64_t layer, StringRef name) {
+  if (layer >= config.layerCount() || !config.layers[layer].attention() || config.keepsKeys(layer))
+    return false;
+  const std::string begin =
+      (Twine(kLayers) + Twine(layer) + "." + config.names.attention + ".").str();
+  return name.consume_front(begin) &&
+         llvm::is_contained({"k_proj.weight", "v_proj.weight", "k_norm.weight", "v_norm.weight",
+                             "k_proj.bias", "v_proj.bias"},
+                            name);
+}
+
 class Leftovers {
 public:
   Leftovers(const Checkpoint &checkpoint, const ReadTensors &read)
@@ -66,7 +80,7 @@ public:
            llvm::any_of(kDrafts, [&](StringRef begin) { return name.starts_with(begin); }) ||
            (layer && *layer >= checkpoint.config().layerCount() &&
             draftsOnly(checkpoint, *layer)) ||
-           belongsToQuantized(name) ||
+           (layer && isOfSharer(checkpoint.config(), *layer, name)) || belongsToQuantized(name) ||
            (checkpoint.quantization().isQuantized() && endsWithOneOf(name, kQuantized));
   }
 

@@ -12,7 +12,8 @@ import models  # noqa: E402
 F32 = "version: 1\nweights:\n  - {match: '*', format: f32}\nactivations: f32\nkv_cache: f32\n"
 METHODS = {
     "int8": (lambda tensors: models.int8(tensors, models.is_projection),
-             {**models.INT8_METHOD, "ignore": ["lm_head", "re:.*(gate|router|wg)$"]}, "int8"),
+             {**models.INT8_METHOD,
+              "ignore": ["lm_head", "re:.*(gate|router|wg|router.proj)$"]}, "int8"),
     "gptq": (models.gptq, models.GPTQ_METHOD, "int4"),
     "fp8": (models.fp8, models.FP8_METHOD, "fp8"),
 }

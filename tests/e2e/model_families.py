@@ -121,6 +121,32 @@ class ModelFamilies(harness.BuildTest):
         self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
         self.compare(steps[-1], golden["last"])
 
+    def test_gemma4_layers_that_read_keys_of_others(self):
+        """Releases store keys and values of theirs, which take no part, and none can run alone."""
+        case, golden = models.CASES["gemma4_shared"], self.goldens["gemma4_shared"]
+        self.write(case)
+        stored = case.checkpoint()
+        for module, rows in (("k_proj", 32), ("v_proj", 32), ("k_norm", 0)):
+            shape = [rows, 64] if rows else [16]
+            name = f"model.layers.3.self_attn.{module}.weight"
+            stored[name] = shape, models.values(name, shape, 1.0, "")
+        models.write_safetensors(self.model / "model.safetensors", stored)
+        output = self.fresh("gemma4_stored") / "m.ingot"
+        self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--target",
+                                     "x86-64-v3", "--max-context", case.context), output)
+        steps = self.steps(output, "x86-64-v3", case)
+        self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
+        self.compare(steps[-1], golden["last"])
+        summary = json.loads(self.ingot_run("inspect", output, "--json").stdout)
+        kept = [group["bytes_per_token"] for group in summary["targets"][0]["kv_groups"]]
+        self.assertEqual(kept, [2 * 2 * 32 * 4, 2 * 2 * 2 * 16 * 4])  # A full layer, two that slide.
+        recipe = self.folder / "int4.yaml"
+        recipe.write_text("version: 1\nweights:\n  - {match: '*', format: int4, group: 32}\n")
+        refused = self.ingot("quantize", self.model, "-o", self.folder / "q", "--recipe", recipe,
+                             "--length", 32)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("INGOT-E2165", refused.stdout)
+
     def test_quantized_experts_are_what_they_stand_for(self):
         for name, quantize, method, held in (
                 ("gpt_oss", models.mxfp4, {"quant_method": "mxfp4"}, "codebook4 group=32"),

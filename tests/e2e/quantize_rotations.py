@@ -222,8 +222,9 @@ MEAN, BEHIND, STACK = "subtracts the mean", "made by norm", "is not stored by ro
 REFUSED = {
     **dict.fromkeys(("cohere", "cohere2", "cohere_plain", "gpt2", "gpt2_exact", "gpt_neox",
                      "gpt_neox_serial", "stablelm", "stablelm_plain", "starcoder2"), MEAN),
-    **dict.fromkeys(("exaone4", "exaone4_full", "gemma2", "gemma3", "gemma3_v5", "glm4", "olmo2",
-                     "olmo3"), BEHIND),
+    **dict.fromkeys(("exaone4", "exaone4_full", "gemma2", "gemma3", "gemma3_v5", "gemma4",
+                     "gemma4_moe", "gemma4_shared", "gemma4_unified", "glm4", "olmo2", "olmo3"),
+                    BEHIND),
     **dict.fromkeys(("gpt_oss", "llama4", "llama4_list"), STACK)}
 WITHOUT_HEADS = ("mimo_v2",)
 for case_name in models.CASES:

@@ -45,6 +45,16 @@ GEMMA3 = {
     "num_hidden_layers": 3, "tie_word_embeddings": True, "sliding_window": 24,
     "query_pre_attn_scalar": 40, "hidden_activation": "gelu_pytorch_tanh",
 }
+GEMMA4 = {
+    "num_hidden_layers": 4, "tie_word_embeddings": True, "sliding_window": 24, "head_dim": 16,
+    "global_head_dim": 32, "hidden_activation": "gelu_pytorch_tanh",
+    "hidden_size_per_layer_input": 0, "final_logit_softcapping": 30.0,
+    "layer_types": ["sliding_attention", "full_attention"] * 2, "rope_parameters": {
+        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+                           "rope_theta": 100000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0}},
+}
+KEY_IS_VALUE = {"attention_k_eq_v": True, "num_global_key_value_heads": 1}
 
 
 @functools.cache
@@ -76,6 +86,12 @@ def of_type(model_type, architecture, *parts, without=(), **options):
     for part in (COMMON, *parts):
         config.update(part)
     return Case({key: value for key, value in config.items() if key not in without}, **options)
+
+
+def gemma4(*parts, without=()):
+    return of_type("gemma4_text", "Gemma4ForCausalLM", GEMMA4, *parts,
+                   without=("rope_theta", "hidden_act", *without), prompt=60, context=96,
+                   embeddings=0.2)
 
 
 CASES = {
@@ -116,6 +132,22 @@ CASES = {
             "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0},
         },
     }, prompt=40, context=64, targets=("reference",), embeddings=0.2),
+    "gemma4": gemma4(KEY_IS_VALUE),
+    # As transformers 5.24 saves it, where the list has the last layer slide.
+    "gemma4_unified": gemma4({
+        "num_hidden_layers": 3, "layer_types": ["full_attention"] + ["sliding_attention"] * 2,
+        "per_layer_config": {"0": {"head_dim": 32}, "2": {"head_dim": 32}}, "architectures": [
+            "Gemma4UnifiedForCausalLM"], "model_type": "gemma4_unified_text"},
+        without=("hidden_size_per_layer_input", "global_head_dim")),
+    # Two layers read what others keep, and all have inputs of their own.
+    "gemma4_shared": gemma4({
+        "num_kv_shared_layers": 2, "use_double_wide_mlp": True, "num_hidden_layers": 5,
+        "layer_types": [f"{kind}_attention" for kind in ("sliding", "full", "sliding", "sliding",
+                                                         "full")],
+        "vocab_size_per_layer_input": VOCABULARY + 3, "hidden_size_per_layer_input": 8}),
+    "gemma4_moe": gemma4(KEY_IS_VALUE, {
+        "enable_moe_block": True, "num_experts": 6, "top_k_experts": 2,
+        "moe_intermediate_size": 24}),
     "ministral3": of_type("ministral3", "Ministral3ForCausalLM", HEAD, {"rope_parameters": {
         "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0,
         "original_max_position_embeddings": 16, "beta_slow": 1.0, "mscale": 1.0,
@@ -391,7 +423,8 @@ def is_expert(name, shape):
 def is_projection(name, shape):
     """Whether it is a matrix that quantizers quantize: no norm, embedding, head or router."""
     return (len(shape) == 2 and ".layers." in name and "norm" not in name and "bias" not in name
-            and not name.endswith(("gate.weight", "router.weight", "gate.wg.weight")))
+            and not name.endswith(("gate.weight", "router.weight", "router.proj.weight",
+                                   "gate.wg.weight")))
 
 
 def int8(checkpoint, chosen=is_expert):
@@ -542,6 +575,10 @@ WRAPPERS = {
                   {**MROPE, "norm_topk_prob": None}),
     "gemma3": ("Gemma3ForConditionalGeneration", "gemma3_text", "language_model.model.",
                "language_model.", "vision_tower.", {"tie_word_embeddings": None}),
+    "gemma4_shared": ("Gemma4ForConditionalGeneration", "gemma4_text", "model.language_model.", "",
+                      "model.vision_tower.", {"tie_word_embeddings": None}),
+    "gemma4_unified": ("Gemma4UnifiedForConditionalGeneration", "gemma4_unified_text",
+                       "model.language_model.", "", "model.vision_embedder.", {}),
     "mistral": ("Mistral3ForConditionalGeneration", "mistral", "language_model.model.",
                 "language_model.", "vision_tower.", {}),
     "ministral3": ("Mistral3ForConditionalGeneration", "ministral3", "model.language_model.", "",

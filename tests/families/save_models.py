@@ -78,6 +78,10 @@ VISION = {
     "Qwen3VLForConditionalGeneration": ("qwen3_vl", QWEN3),
     "Qwen3VLMoeForConditionalGeneration": ("qwen3_vl_moe", QWEN3),
     "Gemma3ForConditionalGeneration": ("gemma3", SMALL),
+    "Gemma4ForConditionalGeneration": ("gemma4", {
+        **SMALL, "num_key_value_heads": 2, "head_dim": 16, "position_embedding_size": 16}),
+    "Gemma4UnifiedForConditionalGeneration": ("gemma4_unified", {
+        "mm_embed_dim": 32, "mm_posemb_size": 16, "output_proj_dims": 64}),
     "Mistral3ForConditionalGeneration": (
         "mistral3", {**SMALL, "model_type": "pixtral", "head_dim": 16}),
     "Llama4ForConditionalGeneration": ("llama4", {
@@ -147,7 +151,8 @@ def with_vision(case, row):
     text["model_type"] = text_type + ("_text" if text_type == model_type else "")
     return fill(getattr(transformers, architecture)(configured(model_type, {
         "text_config": text, "vision_config": vision,
-        "image_token_id" if "qwen" in model_type else "image_token_index": models.PLACEHOLDER})))
+        "image_token_id" if model_type.startswith(("qwen", "gemma4")) else "image_token_index":
+            models.PLACEHOLDER})))
 
 
 def golden(model, case):

@@ -10,6 +10,34 @@ bool ConfigDraft::slides(uint64_t layer) const {
   return fullEvery == 0 || (layer + 1) % fullEvery != 0;
 }
 
+std::optional<uint64_t> ConfigDraft::sharedLayer(uint64_t layer) const {
+  const uint64_t owners = layers.size() - sharingLayers;
+  if (layer < owners)
+    return std::nullopt;
+  for (uint64_t owner = owners; owner-- > 0;)
+    if (slides(owner) == slides(layer))
+      return owner;
+  return std::nullopt;
+}
+
+Attention ConfigDraft::attentionOf(uint64_t layer) const {
+  Attention own = attention;
+  if (own.slidingWindow == 0 || !slides(layer)) {
+    own.slidingWindow = 0;
+  } else {
+    if (slidingKvHeads != 0)
+      own.kvHeads = slidingKvHeads;
+    if (slidingHeadDim != 0)
+      own.headDim = slidingHeadDim;
+    if (slidingRope)
+      own.rope = 1;
+  }
+  if (learnedPositions || (!rotatingLayers.empty() && !rotatingLayers[layer]))
+    own.rope.reset();
+  own.cacheLayer = sharedLayer(layer);
+  return own;
+}
+
 void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &layer)) {
   ropes = {rope};
   if (slidingRope)
@@ -18,18 +46,7 @@ void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &l
     experts->form = mlp;
   for (uint64_t i = 0; i < layers.size(); ++i) {
     LayerPlan &layer = layers[i];
-    Attention own = attention;
-    if (own.slidingWindow == 0 || !slides(i)) {
-      own.slidingWindow = 0;
-    } else {
-      if (slidingKvHeads != 0)
-        own.kvHeads = slidingKvHeads;
-      if (slidingRope)
-        own.rope = 1;
-    }
-    if (learnedPositions || (!rotatingLayers.empty() && !rotatingLayers[i]))
-      own.rope.reset();
-    layer.tokenMixer = own;
+    layer.tokenMixer = attentionOf(i);
     if (!convLayers.empty() && convLayers[i])
       layer.tokenMixer = *shortConv;
     if (experts && (sparseLayers.empty() || sparseLayers[i]))

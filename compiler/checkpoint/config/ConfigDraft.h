@@ -16,7 +16,12 @@ struct LayerPattern {
   NormPlacement norms = NormPlacement::Pre;
   uint64_t fullEvery = 0; ///< where there is a window: each so many-th layer has none; 0: all have
   uint64_t slidingKvHeads = 0; ///< KV heads of layers that have it; 0: as many as others
-  uint64_t rotaryColumns = 0;  ///< of a head that rotate, where a key says so; 0: none does
+  uint64_t slidingHeadDim = 0; ///< columns of their heads, likewise
+  /// So many last layers have no keys and values, and read those of the last layer before them that
+  /// has a window, or none, as they do.
+  uint64_t sharingLayers = 0;
+  bool sharingWide = false;   ///< the MLPs of these are twice as wide
+  uint64_t rotaryColumns = 0; ///< of a head that rotate, where a key says so; 0: none does
 };
 
 /// `layers` has the right number of plans, which planLayers() makes.
@@ -34,8 +39,13 @@ struct ConfigDraft : ModelConfig, LayerPattern {
   /// Plans the layers; `vary`: changes the plan of each as only one family does, unless null.
   void planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &layer));
 
-private:
   bool slides(uint64_t layer) const;
+  /// The layer whose keys and values `layer` reads; nothing where they are its own, or where no
+  /// layer before has any that fit.
+  std::optional<uint64_t> sharedLayer(uint64_t layer) const;
+
+private:
+  Attention attentionOf(uint64_t layer) const;
 };
 
 } // namespace ingot::checkpoint

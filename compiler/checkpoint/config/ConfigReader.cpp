@@ -141,6 +141,8 @@ void readLayerTypes(const Json &root, JsonFields &fields, ConfigDraft &config) {
 
 /// Rotary settings against heads of `headDim` columns.
 Outcome checkRotation(const Json &root, const Family &family, uint64_t headDim, const Rope &rope) {
+  if (rope.type == RopeType::Proportional) // whole heads, whatever their share
+    return {};
   if (rope.rotated != 1 && !family.rotatesParts)
     return root.error(
         "INGOT-E1057",
@@ -255,6 +257,8 @@ void readFields(const Json &root, JsonFields &fields, const Family &family, Conf
                 message("activation ", inQuotes(activation), " is not supported"),
                 message(family.architecture, " is supported with ", absent.activation));
   readLayerTypes(root, fields, config);
+  if (absent.readLayers)
+    absent.readLayers(fields, config);
   readExpertLayers(root, fields, config);
   readOwnTokens(root, fields, absent, config);
 }
@@ -284,9 +288,14 @@ Outcome readRotation(const Json &root, const Family &family, ConfigDraft &config
                       "use a checkpoint whose layers rotate alike");
   else if (*sliding && config.slidingRope)
     config.slidingRope = **sliding;
-  for (const Rope &each : {config.rope, config.slidingRope.value_or(config.rope)})
-    if (auto fits = checkRotation(root, family, config.attention.headDim, each); !fits)
-      return fits.error();
+  const uint64_t headDim = config.attention.headDim;
+  if (auto fits = checkRotation(root, family, headDim, config.rope); !fits)
+    return fits.error();
+  if (auto fits =
+          checkRotation(root, family, config.slidingHeadDim ? config.slidingHeadDim : headDim,
+                        config.slidingRope.value_or(config.rope));
+      !fits)
+    return fits.error();
   if (absent.scaledRope && config.rope.type != RopeType::Default &&
       config.rope.type != absent.scaledRope)
     return root.error("INGOT-E1052",

@@ -15,7 +15,7 @@ std::optional<ExpertMatrix> expertMatrixOf(const ModelConfig &config, std::strin
   if (!found)
     return std::nullopt;
   const Experts &experts = *found;
-  const std::string module = message(".", experts.module, ".experts.");
+  const std::string module = message(".", experts.path(), "experts.");
   const size_t at = name.find(module);
   if (at == std::string_view::npos || !name.ends_with(weight))
     return std::nullopt;
@@ -29,7 +29,8 @@ std::optional<ExpertMatrix> expertMatrixOf(const ModelConfig &config, std::strin
     return std::nullopt;
   part.remove_prefix(1);
   const bool isDown = part == experts.down;
-  matrix.stack = message(layer, ".mlp.experts.", isDown ? "down_proj" : "gate_up_proj");
+  matrix.stack = message(layer, experts.module.empty() ? ".experts." : ".mlp.experts.",
+                         isDown ? "down_proj" : "gate_up_proj");
   matrix.rows = static_cast<int64_t>(isDown ? config.hiddenSize : 2 * experts.innerSize);
   matrix.first = part == experts.up ? static_cast<int64_t>(experts.innerSize) : 0;
   return matrix;

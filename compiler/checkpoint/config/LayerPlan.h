@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -43,6 +44,10 @@ struct Attention {
   bool ropeInterleaved = false;
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
   bool normsRotated = false; ///< q and k are normed after they rotate, and not before
+  bool valueIsKey = false;   ///< v is what k is before its norm and rotation
+  bool valueNorm = false;    ///< every head of v is normed by itself, without factors
+  /// The earlier layer whose keys and values are read, in place of own ones.
+  std::optional<uint64_t> cacheLayer = {};
   AttentionTemperature temperature = {};
   double scaling = 0;        ///< of q . k; 0: 1 / sqrt(headDim)
   double valueScale = 1;     ///< of v
@@ -103,6 +108,11 @@ struct Router {
   std::string_view bias = {};
   bool biasIsRow = false;    ///< it is stored as [1, experts]
   bool scalesInputs = false; ///< an expert's input is multiplied by its weight, and not its result
+  /// The tensor that its inputs, normed and divided by the root of their number, are multiplied by,
+  /// named likewise; empty: they are taken as they are.
+  std::string_view inputScale = {};
+  /// The tensor of a number for each expert that its weights are multiplied by in the end.
+  std::string_view expertScale = {};
 };
 
 /// How the matrices of experts are stored.
@@ -122,16 +132,26 @@ struct Experts {
   bool sharedGated = false; ///< it stands behind a gate
   bool biases = false;      ///< on the router and on what experts compute
   ExpertStorage storage = ExpertStorage::Apart;
-  /// Names of the module, of what chooses experts, of the three matrices of an expert, and of the
-  /// one that all tokens go through.
+  /// Names of the module, which is the layer itself where it is empty, of what chooses experts, of
+  /// the three matrices of an expert, and of the one that all tokens go through.
   std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",
                    down = "down_proj", shared = "shared_experts";
   Mlp form = {}; ///< what each computes, but for its size
 
   static constexpr uint64_t most = 1u << 11;
+
+  /// What names of the module's parts begin with, behind the layer's prefix ("mlp.").
+  std::string path() const { return module.empty() ? "" : std::string(module) + "."; }
 };
 
-using ChannelMixer = std::variant<Mlp, Experts>;
+/// Both beside each other (Gemma 4), each with a norm of its own behind it: of y, and of its norm x
+/// as the layer has it, q(F(x)) + r(E(s(y))), where experts are chosen by y.
+struct MlpAndExperts {
+  Mlp mlp = {};
+  Experts experts = {};
+};
+
+using ChannelMixer = std::variant<Mlp, Experts, MlpAndExperts>;
 
 //===- Layers -------------------------------------------------------------------------------===//
 
@@ -151,8 +171,14 @@ struct LayerPlan {
 
   /// Null where the layer's mixers are others.
   const Attention *attention() const { return std::get_if<Attention>(&tokenMixer); }
-  const Mlp *mlp() const { return std::get_if<Mlp>(&channelMixer); }
-  const Experts *experts() const { return std::get_if<Experts>(&channelMixer); }
+  const Mlp *mlp() const {
+    const auto *both = std::get_if<MlpAndExperts>(&channelMixer);
+    return both ? &both->mlp : std::get_if<Mlp>(&channelMixer);
+  }
+  const Experts *experts() const {
+    const auto *both = std::get_if<MlpAndExperts>(&channelMixer);
+    return both ? &both->experts : std::get_if<Experts>(&channelMixer);
+  }
 };
 
 } // namespace ingot::checkpoint

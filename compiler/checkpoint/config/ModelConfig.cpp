@@ -15,6 +15,18 @@ ModelConfig::~ModelConfig() = default;
 
 uint64_t ModelConfig::layerCount() const { return layers.size(); }
 
+bool ModelConfig::keepsKeys(uint64_t layer) const {
+  const Attention *attention = layers[layer].attention();
+  return attention && !attention->cacheLayer;
+}
+
+uint64_t ModelConfig::layersWithKeys() const {
+  uint64_t count = 0;
+  for (uint64_t layer = 0; layer < layers.size(); ++layer)
+    count += keepsKeys(layer);
+  return count;
+}
+
 const Experts *ModelConfig::firstExperts() const {
   for (const LayerPlan &layer : layers)
     if (const Experts *experts = layer.experts())

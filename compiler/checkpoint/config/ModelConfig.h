@@ -26,7 +26,16 @@ struct ModelForm {
   bool normsLessOne = false;     ///< norms multiply by 1 + what is stored
   bool inputsFirst = false;      ///< matrices of layers are stored as [inputs, outputs]
   bool learnedPositions = false; ///< embeddings of positions are added to those of tokens
+  bool scaledLayers = false;     ///< what a layer gives is multiplied by its tensor layer_scalar
   ModuleNames names = {};
+};
+
+/// What each token has for every layer beside x (Gemma's per-layer embeddings): columns of one
+/// table, and of a product with the embedded token.
+struct LayerInputs {
+  uint64_t columns = 0;  ///< of each layer's; 0: there are none
+  uint64_t rows = 0;     ///< of the table, for tokens
+  double multiplier = 1; ///< of what the table has
 };
 
 struct ModelConfig : ModelForm {
@@ -40,6 +49,7 @@ struct ModelConfig : ModelForm {
   std::string architecture; ///< "LlamaForCausalLM"
   uint64_t hiddenSize = 0;
   std::vector<LayerPlan> layers;
+  LayerInputs layerInputs;
   uint64_t draftLayers = 0; ///< GGUF: that follow, and only predict more tokens than the next one
   uint64_t vocabSize = 0;   ///< rows of the embedding; may exceed the tokenizer's
   uint64_t maxPositions = 0;
@@ -62,6 +72,9 @@ struct ModelConfig : ModelForm {
   const struct Wrapper *wrapper = nullptr; ///< of which this is the text part; null: of none
 
   uint64_t layerCount() const;
+  /// Whether the layer has keys and values of its own.
+  bool keepsKeys(uint64_t layer) const;
+  uint64_t layersWithKeys() const;
   /// Those of the first layer that has experts, which all others have too; null: none has.
   const Experts *firstExperts() const;
 

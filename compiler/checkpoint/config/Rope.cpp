@@ -45,6 +45,7 @@ const std::vector<RopeRow> &ropeTypes() {
         "mscale_all_dim", "max_position_embeddings", betaKey}},
       {"longrope", RopeType::LongRope, longrope},
       {"su", RopeType::LongRope, longrope}, // its older name
+      {"proportional", RopeType::Proportional, {"factor"}},
   };
   return rows;
 }
@@ -64,7 +65,8 @@ Expected<const RopeRow *> ropeRow(const Json &object) {
     if (row == ropeTypes().end())
       return member->error("INGOT-E1052",
                            message("rope type ", inQuotes(*name), " is not supported"),
-                           "supported are default, linear, dynamic, llama3, yarn and longrope");
+                           "supported are default, linear, dynamic, llama3, yarn, longrope and "
+                           "proportional");
     if (found && found->type != row->type)
       return member->error(
           "INGOT-E1056",
@@ -215,10 +217,12 @@ Outcome readRopeObject(const Json &object, const SharedKeys &shared, uint64_t ma
   rope.type = (*row)->type;
   if (rope.type == RopeType::Alpha)
     rope.alpha = fields.number("alpha", 1e-6, 1e9);
+  else if (rope.type == RopeType::Proportional)
+    rope.factor = fields.numberOr("factor", 1, 1.0, 1e6);
   else if (rope.type != RopeType::Default && rope.type != RopeType::LongRope)
     rope.factor = fields.number("factor", 1.0, 1e6);
   if (rope.type != RopeType::Default && rope.type != RopeType::Linear &&
-      rope.type != RopeType::Alpha)
+      rope.type != RopeType::Alpha && rope.type != RopeType::Proportional)
     readOriginal(fields, shared.original, maxPositions, absent.trained, rope);
   if (rope.type == RopeType::Llama3)
     readLlama3(fields, rope);
@@ -330,8 +334,13 @@ Expected<Rope> Rope::read(const Json &root, uint64_t maxPositions, const RopeDef
                            "remove one of them");
     rope = found;
   }
+  RopeDefaults defaults = absent;
   Rope result = rope.value_or(Rope{});
-  if (auto taken = takeShared(root, shared, absent, result); !taken)
+  if (!rope && absent.proportional) {
+    result.type = RopeType::Proportional;
+    defaults.rotated = *absent.proportional;
+  }
+  if (auto taken = takeShared(root, shared, defaults, result); !taken)
     return taken.error();
   return result;
 }

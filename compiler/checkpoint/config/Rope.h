@@ -18,6 +18,8 @@ enum class RopeType : uint8_t {
   Llama3,   ///< f or f/factor by wavelength, blended between the low and high frequency factors
   Yarn,     ///< f or f/factor by how often a pair turns in the trained length, blended between
   LongRope, ///< f divided by a number of each pair's own
+  /// f / factor for the share `rotated` of the pairs of whole heads, the first ones; 0 for others.
+  Proportional,
 };
 
 /// As files call it.
@@ -28,14 +30,17 @@ struct RopeDefaults {
   std::optional<uint64_t> trained = {}; ///< original_max_position_embeddings; nothing: the longest
   double theta = 10000;                 ///< rope_theta
   double rotated = 1;                   ///< partial_rotary_factor
-  bool takesAlpha = false;              ///< an alpha makes of type "dynamic" type Alpha
-  bool takesBeta = false;               ///< llama_4_scaling_beta is read
+  /// What a file without settings means: type Proportional with this share.
+  std::optional<double> proportional = {};
+  bool takesAlpha = false; ///< an alpha makes of type "dynamic" type Alpha
+  bool takesBeta = false;  ///< llama_4_scaling_beta is read
 };
 
 struct Rope {
   RopeType type = RopeType::Default;
   double theta = 10000.0;
-  double rotated = 1.0;                ///< the share of each head that rotates: its first columns
+  double rotated = 1.0;                ///< the share of each head that rotates: its first columns,
+                                       ///< or of Proportional its first pairs
   double factor = 1.0;                 ///< all but Default, Alpha and LongRope; >= 1
   double alpha = 1.0;                  ///< Alpha
   double queryBeta = 0;                ///< Yarn: by what q grows with each trained length; 0: not
@@ -70,6 +75,10 @@ struct Rope {
 
   /// Pairs of columns of a head that rotate; the others stay as they are.
   uint64_t pairs(uint64_t headDim) const {
+    return type == RopeType::Proportional ? headDim / 2 : turningPairs(headDim);
+  }
+  /// Those of them whose frequency is not 0.
+  uint64_t turningPairs(uint64_t headDim) const {
     return static_cast<uint64_t>(static_cast<double>(headDim) * rotated) / 2;
   }
 

@@ -35,7 +35,8 @@ public:
     step.setSite(Modules::siteOf(prefix) + names.attention);
     if (attention.temperature.scale != 0)
       q = step.scaledRows(q, step.literal("rope.query_scale", queryScales()));
-    step.kvAppend(k, v, cache, prefix + module);
+    if (k)
+      step.kvAppend(k, v, cache, prefix + module);
     double scale =
         attention.scaling != 0 ? attention.scaling : 1 / std::sqrt(static_cast<double>(headDim));
     Value sinks = attention.sinks ? step.weight(prefix + module + std::string(names.sinks), {heads})
@@ -57,9 +58,11 @@ private:
     Value table =
         step.literal(rope == 0 ? "rope.inv_freq" : "rope.sliding_inv_freq", rotary.frequencies);
     q = step.rope(q, table, headDim, rotary.factor);
-    k = step.rope(k, table, headDim, rotary.factor);
+    if (k)
+      k = step.rope(k, table, headDim, rotary.factor);
   }
 
+  /// k and v are null where an earlier layer's are read.
   struct QueryKeyValue {
     Value q, k, v;
   };
@@ -82,11 +85,16 @@ private:
     auto byPairs = [&](Value weight) {
       return attention.ropeInterleaved ? byHalves(weight) : weight;
     };
-    Value q = model.project(x, prefix, named(names.query), queryColumns, model.hidden, bias,
-                            byPairs),
-          k = model.project(x, prefix, named(names.key), kvColumns, model.hidden, bias, byPairs),
-          v = model.project(x, prefix, named(names.value), kvHeads * valueDim(), model.hidden,
-                            bias);
+    Value q =
+        model.project(x, prefix, named(names.query), queryColumns, model.hidden, bias, byPairs);
+    if (attention.cacheLayer)
+      return {q, Value(), Value()};
+    Value k = model.project(x, prefix, named(names.key), kvColumns, model.hidden, bias, byPairs),
+          v = attention.valueIsKey ? k
+                                   : model.project(x, prefix, named(names.value),
+                                                   kvHeads * valueDim(), model.hidden, bias);
+    if (attention.valueNorm)
+      v = step.norm(v, model.isCentered(), Value(), Value(), model.config.normEpsilon, valueDim());
     v = step.multiply(v, attention.valueScale);
     if (isNarrow())
       v = step.gatherColumns(v, "attention.head_columns." + std::to_string(kvHeads),
@@ -126,7 +134,8 @@ private:
   /// Norms q and k, where the layer does.
   void normPair(Value &q, Value &k) {
     q = normed(q, prefix + module + std::string(names.queryNorm));
-    k = normed(k, prefix + module + std::string(names.keyNorm));
+    if (k)
+      k = normed(k, prefix + module + std::string(names.keyNorm));
   }
 
   /// `name`: of the norm.

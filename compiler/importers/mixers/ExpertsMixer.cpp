@@ -3,6 +3,8 @@
 #include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/importers/mixers/Mixers.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -19,37 +21,44 @@ public:
         count(static_cast<int64_t>(experts.count)), width(static_cast<int64_t>(experts.innerSize)) {
   }
 
-  /// The experts that each token of `x` goes to, weighted, and the one that all go to.
-  Value build(Value x) {
-    std::string module(experts.module), site = Modules::siteOf(prefix).str() + module;
-    Value logits = model.project(x, prefix, module + "." + std::string(experts.router), count,
+  /// The experts that each token of `x` goes to, chosen by `chooser`, weighted, and the one that
+  /// all go to.
+  Value build(Value x, Value chooser) {
+    const std::string module = experts.path(), site = Modules::siteOf(prefix).str() + module;
+    chooser = routerInput(chooser);
+    Value logits = model.project(chooser, prefix, module + std::string(experts.router), count,
                                  model.hidden, experts.biases);
-    step.setSite(site + ".route");
+    step.setSite(site + "route");
     StepBuilder::Routing routing =
-        step.route(logits, choiceBias(prefix + module + "."),
-                   static_cast<int64_t>(experts.perToken), experts.routing);
-    step.setSite(site + ".experts.gate_up_proj");
-    std::string name = prefix + module + ".experts.";
+        step.route(logits, choiceBias(prefix + module), static_cast<int64_t>(experts.perToken),
+                   experts.routing);
+    step.setSite(site + "experts.gate_up_proj");
+    std::string name = prefix + module + "experts.";
     Value both = step.expertLinear(x, gateAndUp(name), routing);
     // What the input is multiplied by may as well multiply the product.
     if (experts.routing.scalesInputs)
       both = step.weighted(both, routing);
     if (experts.biases)
       both = step.addExpertBias(both, inputBiases(name), routing);
-    step.setSite(site + ".experts.act_fn");
+    step.setSite(site + "experts.act_fn");
     Value product = step.activatedTimes(activationOf(step, experts.form, name + "act_fn."),
                                         step.sliceColumns(both, 0, width),
                                         step.sliceColumns(both, width, width));
-    step.setSite(site + ".experts.down_proj");
+    // What a result is multiplied by may as well multiply what it is a product with.
+    if (!experts.routing.expertScale.empty())
+      product = step.timesOfExpert(
+          product, step.weight(prefix + module + std::string(experts.routing.expertScale), {count}),
+          routing);
+    step.setSite(site + "experts.down_proj");
     Value rows = step.expertLinear(product, down(name), routing);
     if (experts.biases)
       rows = step.addExpertBias(rows, step.weight(name + "down_proj_bias", {count, model.hidden}),
                                 routing);
-    step.setSite(site + ".combine");
+    step.setSite(site + "combine");
     Value sum = step.combine(rows, routing, !experts.routing.scalesInputs);
     if (experts.sharedSize == 0)
       return sum;
-    const std::string own = module + "." + std::string(experts.shared);
+    const std::string own = module + std::string(experts.shared);
     checkpoint::Mlp form = experts.form;
     form.innerSize = experts.sharedSize;
     Value shared = feedForward(model, form, x, prefix, own);
@@ -58,11 +67,22 @@ public:
       step.setSite(Modules::siteOf(prefix) + own);
       shared = step.gated(shared, gate);
     }
-    step.setSite(site);
+    step.setSite(StringRef(site).drop_back());
     return step.add(sum, shared);
   }
 
 private:
+  /// What the router reads of `x`.
+  Value routerInput(Value x) {
+    if (experts.routing.inputScale.empty())
+      return x;
+    const std::string name = prefix + experts.path() + std::string(experts.routing.inputScale);
+    step.setSite(Modules::siteOf(name));
+    Value normed = step.norm(x, model.isCentered(), step.weight(name, {model.hidden}), Value(),
+                             model.config.normEpsilon);
+    return step.multiply(normed, 1 / std::sqrt(static_cast<double>(model.hidden)));
+  }
+
   /// What is added to the scores of experts for the choice; `module`: ("model.layers.0.mlp.").
   Value choiceBias(const std::string &module) {
     const checkpoint::Router &router = experts.routing;
@@ -151,5 +171,18 @@ private:
 
 Value compiler::mixChannels(Modules &model, const Experts &experts, Value x,
                             const std::string &prefix) {
-  return ExpertsBuilder(model, experts, prefix).build(x);
+  return ExpertsBuilder(model, experts, prefix).build(x, x);
+}
+
+Value compiler::mixChannels(Modules &model, const checkpoint::MlpAndExperts &both, Value x, Value y,
+                            const std::string &prefix) {
+  auto normed = [&](Value input, std::string_view norm, const char *number) {
+    return model.norm(input, prefix + std::string(norm) + number);
+  };
+  const checkpoint::ModuleNames &names = model.names;
+  Value dense = normed(mixChannels(model, both.mlp, x, prefix), names.resultNorm, "_1"),
+        routed = normed(y, names.feedForwardNorm, "_2"),
+        sparse = normed(ExpertsBuilder(model, both.experts, prefix).build(routed, y),
+                        names.resultNorm, "_2");
+  return model.step.add(dense, sparse);
 }

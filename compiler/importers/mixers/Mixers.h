@@ -18,15 +18,24 @@ mlir::Value mixTokens(Modules &model, const checkpoint::Attention &attention, ml
 mlir::Value mixTokens(Modules &model, const checkpoint::ShortConv &conv, mlir::Value x,
                       const std::string &prefix, mlir::Value cache);
 
-/// What the mixer makes of each of the rows `x` [T, hidden].
+/// What the mixer makes of each of the rows `x` [T, hidden]; `y`: what they are norms of.
 mlir::Value mixChannels(Modules &model, const checkpoint::Mlp &mlp, mlir::Value x,
                         const std::string &prefix);
 mlir::Value mixChannels(Modules &model, const checkpoint::Experts &experts, mlir::Value x,
                         const std::string &prefix);
+mlir::Value mixChannels(Modules &model, const checkpoint::MlpAndExperts &both, mlir::Value x,
+                        mlir::Value y, const std::string &prefix);
 
 /// The MLP whose tensors are called `module` ("mlp").
 mlir::Value feedForward(Modules &model, const checkpoint::Mlp &mlp, mlir::Value x,
                         const std::string &prefix, const std::string &module);
+
+/// What tokens, embedded as `x`, have for every layer, side by side (ModelConfig::layerInputs).
+mlir::Value layerInputs(Modules &model, mlir::Value x);
+/// What a layer gives, with what it makes of its part of layerInputs(): y + n(up(act(gate y) *
+/// input)).
+mlir::Value addLayerInput(Modules &model, mlir::Value y, mlir::Value input,
+                          const std::string &prefix);
 
 /// The activation of `mlp`; `name`: of its numbers ("model.layers.0.mlp.act_fn.").
 ActivationFunction activationOf(StepBuilder &step, const checkpoint::Mlp &mlp,

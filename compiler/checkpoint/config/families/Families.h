@@ -17,6 +17,10 @@
   X(gemma2) \
   X(gemma3) \
   X(gemma3Vision) \
+  X(gemma4) \
+  X(gemma4Unified) \
+  X(gemma4UnifiedVision) \
+  X(gemma4Vision) \
   X(glm4) \
   X(glm4Moe) \
   X(gpt2) \

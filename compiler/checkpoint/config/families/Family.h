@@ -90,6 +90,8 @@ struct ConfigJson {
   std::span<const std::string_view> meaningless = {}; ///< keys that repeat others or say nothing
   std::span<const std::string_view> refused = {};     ///< keys that must be off
   void (*readOwn)(JsonFields &fields, ConfigDraft &config) = nullptr; ///< what rows cannot say
+  /// Likewise, of what depends on layer_types.
+  void (*readLayers)(JsonFields &fields, ConfigDraft &config) = nullptr;
 };
 
 struct Family;

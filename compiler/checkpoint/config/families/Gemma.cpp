@@ -2,9 +2,7 @@
 // Gemma 2 and 3 (text): norms before and behind attention and feed-forward, factors stored less 1;
 // GELU; soft-capping or norms of the heads of q and k; most layers slide.
 #include "compiler/checkpoint/config/families/Families.h"
-
-#include <bit>
-#include <cmath>
+#include "compiler/checkpoint/config/families/GemmaRoot.h"
 
 namespace ingot::checkpoint::families {
 
@@ -28,21 +26,8 @@ static constexpr NumberKey caps[] = {
 static constexpr CountKey ggufWindow[] = {
     {"attention.sliding_window", &Attention::slidingWindow, 4096, 0, Rope::mostPositions}};
 
-/// sqrt(hidden size) in the type that the model computes with.
-static double embeddingMultiplier(const ConfigDraft &config) {
-  double root = std::sqrt(static_cast<double>(config.hiddenSize));
-  if (config.declaredType == DType::BF16) {
-    auto bits = std::bit_cast<uint32_t>(static_cast<float>(root));
-    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
-    return static_cast<double>(std::bit_cast<float>(bits));
-  }
-  if (config.declaredType == DType::F16)
-    return static_cast<double>(static_cast<_Float16>(root));
-  return root;
-}
-
 static void readMultipliers(JsonFields &fields, ConfigDraft &config) {
-  config.embeddingMultiplier = embeddingMultiplier(config);
+  config.embeddingMultiplier = rootInOwnType(config, config.hiddenSize);
   config.attention.scaling =
       1 / std::sqrt(fields.numberOr("query_pre_attn_scalar", 256, 1, kMostFactor));
 }

@@ -4,21 +4,13 @@
 #include "compiler/checkpoint/config/GenerationConfig.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 #include "tests/unit/checkpoint/Layers.h"
+#include "tests/unit/checkpoint/SmallConfig.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 using namespace ingot::checkpoint;
 using namespace ingot::test;
-
-/// A small valid configuration with some keys replaced; a key given as null is removed.
-static Expected<ModelConfig> configWith(std::string_view changes) {
-  auto json = nlohmann::json::parse(R"({"architectures": ["LlamaForCausalLM"],
-    "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 512})");
-  json.merge_patch(nlohmann::json::parse(changes));
-  return parseModelConfig(json.dump(), "config.json");
-}
 
 TEST(ModelConfig, FillsInWhatTransformersWould) {
   auto config = configWith("{}");
