@@ -60,12 +60,11 @@ bool draftsOnly(const Checkpoint &checkpoint, uint64_t layer) {
 bool isOfSharer(const ModelConfig &config, uint64_t layer, StringRef name) {
   if (layer >= config.layerCount() || !config.layers[layer].attention() || config.keepsKeys(layer))
     return false;
-  const std::string begin =
-      (Twine(kLayers) + Twine(layer) + "." + config.names.attention + ".").str();
+  const checkpoint::ModuleNames &names = config.names;
+  const std::string begin = (Twine(kLayers) + Twine(layer) + "." + names.attention + ".").str();
   return name.consume_front(begin) &&
-         llvm::is_contained({"k_proj.weight", "v_proj.weight", "k_norm.weight", "v_norm.weight",
-                             "k_proj.bias", "v_proj.bias"},
-                            name);
+         llvm::is_contained({names.key, names.value, names.keyNorm, std::string_view("v_norm")},
+                            std::string_view(name.split('.').first));
 }
 
 class Leftovers {

@@ -130,6 +130,7 @@ class ModelFamilies(harness.BuildTest):
             shape = [rows, 64] if rows else [16]
             name = f"model.layers.3.self_attn.{module}.weight"
             stored[name] = shape, models.values(name, shape, 1.0, "")
+        stored["model.layers.3.self_attn.v_proj.qweight"] = [4, 32], array.array("f", [1.0] * 128)
         models.write_safetensors(self.model / "model.safetensors", stored)
         output = self.fresh("gemma4_stored") / "m.ingot"
         self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--target",

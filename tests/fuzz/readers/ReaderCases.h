@@ -142,6 +142,19 @@ inline std::vector<std::string> ggufModels() {
 inline const std::vector<std::string> ggufWords = {"llama", "qwen2", "yarn", std::string(4, '\0'),
                                                    std::string("\1\0\0\0", 4)};
 
+inline void checkAttention(const ModelConfig &config, const Attention &attention) {
+  EXPECT_EQ(attention.heads % attention.kvHeads, 0u);
+  EXPECT_EQ(attention.headDim % 2, 0u);
+  EXPECT_GT(attention.headDim, 0u);
+  EXPECT_GE(attention.softcap, 0.0);
+  EXPECT_GE(attention.scaling, 0.0);
+  if (!attention.rope)
+    return;
+  const Rope &rope = config.ropes.at(*attention.rope);
+  if (!rope.divisors.empty())
+    EXPECT_EQ(rope.divisors.size(), rope.pairs(attention.headDim));
+}
+
 inline void checkLayers(const ModelConfig &config) {
   EXPECT_GT(config.normEpsilon, 0.0);
   for (const Rope &rope : config.ropes) {
@@ -150,17 +163,8 @@ inline void checkLayers(const ModelConfig &config) {
       EXPECT_GT(divisor, 0.0f);
   }
   for (const LayerPlan &layer : config.layers) {
-    const Attention &attention = *layer.attention();
-    EXPECT_EQ(attention.heads % attention.kvHeads, 0u);
-    EXPECT_EQ(attention.headDim % 2, 0u);
-    EXPECT_GT(attention.headDim, 0u);
-    EXPECT_GE(attention.softcap, 0.0);
-    EXPECT_GE(attention.scaling, 0.0);
-    if (attention.rope) {
-      const Rope &rope = config.ropes.at(*attention.rope);
-      if (!rope.divisors.empty())
-        EXPECT_EQ(rope.divisors.size(), rope.pairs(attention.headDim));
-    }
+    if (const Attention *attention = layer.attention())
+      checkAttention(config, *attention);
     if (const Experts *experts = layer.experts())
       EXPECT_LE(experts->perToken, experts->count);
   }
