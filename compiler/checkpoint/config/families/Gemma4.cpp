@@ -143,7 +143,7 @@ static void readLayerInputs(JsonFields &fields, ConfigDraft &config) {
   inputs.columns = fields.unsignedIntegerOr("hidden_size_per_layer_input",
                                             fields.isNull("hidden_size_per_layer_input") ? 0 : 256,
                                             0, ModelConfig::widest);
-  inputs.rows = fields.unsignedIntegerOr(rows, 262144, 1, ModelConfig::largestVocabulary);
+  inputs.rows = fields.unsignedIntegerOr(rows, 262144, 0, ModelConfig::largestVocabulary);
   inputs.multiplier = rootInOwnType(config, inputs.columns);
   if (inputs.columns != 0 && inputs.rows < config.vocabSize)
     fields.fail(rows, "INGOT-E1051",
@@ -248,9 +248,9 @@ static constexpr std::string_view otherParts[] = {
     "model.vision_embedder.", "vision_tower.",      "audio_tower.",        "embed_vision.",
     "embed_audio.",           "vision_embedder."};
 static constexpr std::string_view aroundKeys[] = {
-    "audio_config", "audio_token_id",  "boa_token_id", "boi_token_id",
-    "eoa_token_id", "eoa_token_index", "eoi_token_id", "image_token_id",
-    "text_config",  "video_token_id",  "vision_config"};
+    "audio_config", "audio_token_id",  "boa_token_id",  "boi_token_id",
+    "eoa_token_id", "eoa_token_index", "eoi_token_id",  "image_token_id",
+    "text_config",  "video_token_id",  "vision_config", "vision_soft_tokens_per_image"};
 static constexpr std::string_view placeholders[] = {"image_token_id", "audio_token_id",
                                                     "video_token_id"};
 static constexpr TextPart gemma4Text[] = {{"gemma4_text", &gemma4}};

@@ -12,7 +12,7 @@ static const std::string gemma4 = R"("architectures": ["Gemma4ForCausalLM"], "nu
 
 TEST(Gemma4Config, HasOtherHeadsInFullLayers) {
   auto config = configWith("{" + gemma4 + R"(, "hidden_size_per_layer_input": 0,
-    "attention_k_eq_v": true, "num_global_key_value_heads": 1, "hidden_act": null})");
+    "attention_k_eq_v": true, "num_global_key_value_heads": 1, "vocab_size_per_layer_input": 0})");
   ASSERT_TRUE(succeeds(config));
   const Attention &sliding = attentionOf(*config, 0), &full = attentionOf(*config, 5);
   EXPECT_TRUE(slides(*config, 4) && !slides(*config, 5));
