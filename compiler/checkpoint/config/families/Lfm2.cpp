@@ -70,21 +70,31 @@ static constexpr ModelForm form = {.names = {.norm = "model.embedding_norm",
                                              .inputNorm = "operator_norm",
                                              .feedForwardNorm = "ffn_norm"}};
 
+static constexpr LayerPattern layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
+                                        .shortConv = ShortConv{}};
+
+static constexpr ConfigJson json(std::span<const KeyAlias> names,
+                                 void (*read)(JsonFields &fields, ConfigDraft &config)) {
+  return {.positions = 128000,
+          .kvHeads = 8,
+          .bos = 1,
+          .eos = 2,
+          .epsilonKey = "norm_eps",
+          .epsilon = 1e-5,
+          .rope = {.theta = 1e6},
+          .tied = true,
+          .aliases = names,
+          .readOwn = read};
+}
+
+static constexpr ConfigJson denseJson() {
+  ConfigJson own = json(aliases, readOwn);
+  own.meaningless = meaningless;
+  return own;
+}
+
 constinit const Family lfm2 = {
-    .architecture = "Lfm2ForCausalLM",
-    .form = form,
-    .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads}, .shortConv = ShortConv{}},
-    .json = {.positions = 128000,
-             .kvHeads = 8,
-             .bos = 1,
-             .eos = 2,
-             .epsilonKey = "norm_eps",
-             .epsilon = 1e-5,
-             .rope = {.theta = 1e6},
-             .tied = true,
-             .aliases = aliases,
-             .meaningless = meaningless,
-             .readOwn = readOwn}};
+    .architecture = "Lfm2ForCausalLM", .form = form, .layers = layers, .json = denseJson()};
 
 //===- LFM2-MoE -----------------------------------------------------------------------------===//
 
@@ -109,21 +119,21 @@ static void readExperts(JsonFields &fields, ConfigDraft &config) {
   makeFirstDense(config, fields.unsignedIntegerOr("num_dense_layers", 2, 0, config.layerCount()));
 }
 
+static constexpr LayerPattern sparseLayers() {
+  LayerPattern own = layers;
+  own.experts = biasedExperts();
+  return own;
+}
+
+static constexpr ConfigJson sparseJson() {
+  ConfigJson own = json(tieAlias, readExperts);
+  own.expertsPerToken = 4;
+  return own;
+}
+
 constinit const Family lfm2Moe = {.architecture = "Lfm2MoeForCausalLM",
                                   .form = form,
-                                  .layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
-                                             .shortConv = ShortConv{},
-                                             .experts = biasedExperts()},
-                                  .json = {.positions = 128000,
-                                           .kvHeads = 8,
-                                           .bos = 1,
-                                           .eos = 2,
-                                           .epsilonKey = "norm_eps",
-                                           .epsilon = 1e-5,
-                                           .rope = {.theta = 1e6},
-                                           .tied = true,
-                                           .expertsPerToken = 4,
-                                           .aliases = tieAlias,
-                                           .readOwn = readExperts}};
+                                  .layers = sparseLayers(),
+                                  .json = sparseJson()};
 
 } // namespace ingot::checkpoint::families
