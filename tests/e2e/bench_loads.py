@@ -168,11 +168,11 @@ class ServeTest(harness.BuildTest):
         self.assertEqual(self.server.hung_up, 8)
 
     def test_many_streams_at_once(self):
-        found, _ = self.serve("slow", usual=("--requests", "200", "--rate", "inf",
-                                             "--output-tokens", "20", "--prompt-tokens", "4",
-                                             "--warm-ups", "0"))
+        found, _ = self.serve("crowded", usual=("--requests", "200", "--rate", "inf",
+                                                "--output-tokens", "20", "--prompt-tokens", "4",
+                                                "--warm-ups", "0"))
         self.assertEqual(found["requests"]["answered"], 200)
-        self.assertGreater(self.server.most, 100)
+        self.assertGreaterEqual(self.server.most, fake_completions.CROWD)
 
     def test_conversations_are_sent_as_text(self):
         chats = self.folder / "chats.json"

@@ -5,8 +5,10 @@ import json
 import threading
 import time
 
-MODELS = ("good", "slow", "no-usage", "no-done", "byte-by-byte", "until-closed", "status-429",
-          "error-event", "cut", "cut-before", "stall", "malformed", "no-stream", "no-http", "huge")
+CROWD = 101  # Requests at once that "crowded" waits for, within an answer.
+MODELS = ("good", "slow", "crowded", "no-usage", "no-done", "byte-by-byte", "until-closed",
+          "status-429", "error-event", "cut", "cut-before", "stall", "malformed", "no-stream",
+          "no-http", "huge")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -26,6 +28,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.requests.append((self.path, dict(self.headers), body, time.monotonic()))
             self.server.running += 1
             self.server.most = max(self.server.most, self.server.running)
+            if self.server.running >= CROWD:
+                self.server.crowd.set()
         try:
             self.answer(body)
         except (BrokenPipeError, ConnectionResetError):
@@ -104,6 +108,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """What goes wrong after two tokens; true: that was all."""
         if kind == "stall":
             self.server.over.wait(30)
+        elif kind == "crowded":
+            self.server.crowd.wait(60)
         elif kind == "error-event":
             self.chunk(b'data: {"error": {"message": "out of blocks"}}\n\n')
             self.chunk(b"")
@@ -125,6 +131,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
         self.over = threading.Event()
+        self.crowd = threading.Event()
         self.forget()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
