@@ -28,12 +28,20 @@ inline void loadKeys(const Run &run, int64_t begin, int64_t count, float *keys) 
 /// Values of `count` positions from `begin` on, a column of ones after them:
 /// [valuePanels][segment][16].
 inline void loadValues(const Run &run, int64_t begin, int64_t count, float *values) {
-  auto load = [&](int64_t i, int64_t d) __attribute__((always_inline)) {
-    KvPlace place = run.place(begin + i);
-    Floats value = x86::load(ingot_const_kv_type, place.values(), place.element(run.kvHead) + d);
-    return kvScaled() ? value * splat(*place.valueScale(run.kvHead)) : value;
+  struct Scaled {
+    KvPlace place;
+    Floats scale;
   };
-  loadValues(count, ingot_const_head_dim, load, values);
+  auto place = [&](int64_t i) __attribute__((always_inline)) {
+    KvPlace place = run.place(begin + i);
+    return Scaled{place, splat(kvScaled() ? *place.valueScale(run.kvHead) : 1.0f)};
+  };
+  auto load = [&](const Scaled &at, int64_t d) __attribute__((always_inline)) {
+    Floats value =
+        x86::load(ingot_const_kv_type, at.place.values(), at.place.element(run.kvHead) + d);
+    return kvScaled() ? value * at.scale : value;
+  };
+  loadValues(count, ingot_const_head_dim, place, load, values);
 }
 
 /// Scores of all rows with positions [begin, begin + count).

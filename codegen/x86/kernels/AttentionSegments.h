@@ -60,21 +60,23 @@ template <class Place, class Load>
                 });
 }
 
-/// Values of `count` positions, a column of ones after them: [panels][segment][16]. load(i, d)
-/// gives those of the i-th from column `d` on.
-template <class Load>
-[[gnu::always_inline]] inline void loadValues(int64_t count, int64_t columns, Load load,
-                                              float *values) {
-  for (int64_t i = 0; i < count; ++i)
+/// Values of `count` positions, a column of ones after them: [panels][segment][16]. load(place(i),
+/// d) gives those of the i-th from column `d` on.
+template <class Place, class Load>
+[[gnu::always_inline]] inline void loadValues(int64_t count, int64_t columns, Place place,
+                                              Load load, float *values) {
+  for (int64_t i = 0; i < count; ++i) {
+    auto at = place(i);
     for (int64_t d = 0; d <= columns; d += lanes) {
       Floats value = {};
       if (d < columns)
-        value = load(i, d);
+        value = load(at, d);
       Ints column = laneIndex() + int32_t(d);
       Floats one = column == int32_t(columns) ? splat(1.0f) : Floats{};
       value = column < int32_t(columns) ? value : one;
       storeVector(values + (d / lanes * attentionSegment + i) * lanes, value);
     }
+  }
 }
 
 /// result [rows][resultStride] = a [rows][aStride] times b [panels][depth][16], `depth` of which

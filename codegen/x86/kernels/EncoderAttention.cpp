@@ -45,19 +45,19 @@ struct Tile {
   /// Keys and values of rows [from, from + size) of the batch.
   void load(int64_t from, int64_t size) const {
     AttentionScratch layout = scratchLayout();
+    auto place = [&](int64_t i) __attribute__((always_inline)) { return kvPlace(from + i); };
     loadKeys(
-        size, ingot_const_key_dim,
-        [&](int64_t i) __attribute__((always_inline)) { return kvPlace(from + i); },
+        size, ingot_const_key_dim, place,
         [&](int64_t place, int64_t d) __attribute__((always_inline)) {
           return x86::load(ingot_const_keys_type, launch->buffers[1],
                            place * ingot_const_key_dim + d);
         },
         scratch + layout.keys());
     loadValues(
-        size, ingot_const_value_dim,
-        [&](int64_t i, int64_t d) __attribute__((always_inline)) {
+        size, ingot_const_value_dim, place,
+        [&](int64_t place, int64_t d) __attribute__((always_inline)) {
           return x86::load(ingot_const_values_type, launch->buffers[2],
-                           kvPlace(from + i) * ingot_const_value_dim + d);
+                           place * ingot_const_value_dim + d);
         },
         scratch + layout.values());
   }
