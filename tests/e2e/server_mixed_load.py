@@ -151,6 +151,21 @@ class MixedLoad(ServerTest):
             known.append((fields, server.complete(**fields)["choices"][0]["text"]))
         return known
 
+    def crowd(self, server):
+        """Long answers at once, which together need more blocks than there are, until one was
+        preempted; each is what it is alone."""
+        def ask(seed):
+            fields = {"seed": seed, "temperature": 1, "max_tokens": 480, "ignore_eos": True}
+            return server.complete(**fields)["choices"][0]["text"]
+
+        alone = [ask(seed) for seed in range(PLAYERS)]
+        for _ in range(20):
+            with concurrent.futures.ThreadPoolExecutor(PLAYERS) as pool:
+                self.assertEqual(list(pool.map(ask, range(PLAYERS))), alone)
+            if server.metric("vllm:num_preemptions_total") > 0:
+                return
+        self.fail("nothing was preempted")
+
     def test_mixed_load(self):
         # Few blocks, so that long answers preempt each other.
         server = self.start("--queue-limit", 16, "--write-seconds", 1, "--header-seconds", 1,
@@ -173,7 +188,8 @@ class MixedLoad(ServerTest):
         played = sum((player.played for player in players), collections.Counter())
         self.tell(server, played, resident)
         self.assertEqual(set(played), {game.__name__ for game in players[0].games})
-        self.assertGreater(server.metric("vllm:num_preemptions_total"), 0)
+        # The players of a slow machine may never be many enough at once.
+        self.crowd(server)
         self.assertGreater(server.metric("vllm:prefix_cache_hits_total"), 0)
         self.assertLess(max(resident[ROUNDS // 2:]), max(resident[:ROUNDS // 2]) + GROWTH)
         for fields, text in expected:
