@@ -39,3 +39,43 @@ LogicalResult CausalConvOp::verify() {
     return emitOpError() << "changes the shape";
   return success();
 }
+
+int64_t GatedDeltaRuleOp::valueDim() {
+  return columnsOf(getResult()) / static_cast<int64_t>(getValueHeads());
+}
+
+int64_t GatedDeltaRuleOp::keyDim() {
+  return (columnsOf(getInput()) - columnsOf(getResult())) /
+         (2 * static_cast<int64_t>(getKeyHeads()));
+}
+
+int64_t GatedDeltaRuleOp::stateElements(int64_t keyHeads, int64_t valueHeads, int64_t keyDim,
+                                        int64_t valueDim, int64_t chunk) {
+  return valueHeads * keyDim * valueDim + keyHeads * keyDim * chunk +
+         valueHeads * chunk * (1 + valueDim);
+}
+
+LogicalResult GatedDeltaRuleOp::verify() {
+  StateType state = getState().getType();
+  int64_t chunk = state.getBlockTokens(), keyHeads = static_cast<int64_t>(getKeyHeads()),
+          valueHeads = static_cast<int64_t>(getValueHeads());
+  if (chunk < 1)
+    return emitOpError() << "needs recurrent state, not " << state;
+  if (chunk > 64)
+    return emitOpError() << "blocks of the state must have at most 64 positions, not " << chunk;
+  if (keyHeads < 1 || valueHeads < 1 || valueHeads % keyHeads != 0)
+    return emitOpError() << "the key heads must divide the value heads";
+  int64_t values = columnsOf(getResult()), keys = columnsOf(getInput()) - values;
+  if (values % valueHeads != 0 || keys < 1 || keys % (2 * keyHeads) != 0)
+    return emitOpError() << "the input must be q and k of " << keyHeads << " heads and v of "
+                         << valueHeads << ", which the result is like";
+  if (columnsOf(getDecay()) != valueHeads || columnsOf(getGate()) != valueHeads)
+    return emitOpError() << "decay and gate must have " << valueHeads << " columns";
+  if (typeOf(getLogDecay()).getShape() != ArrayRef(valueHeads) ||
+      typeOf(getDecayBias()).getShape() != ArrayRef(valueHeads))
+    return emitOpError() << "the weights of the decay must have " << valueHeads << " numbers";
+  int64_t elements = stateElements(keyHeads, valueHeads, keyDim(), valueDim(), chunk);
+  if (state.getRow().getShape() != ArrayRef(elements) || !state.getRow().getElementType().isF32())
+    return emitOpError() << "rows of the state must be floats [" << elements << "] in f32";
+  return success();
+}
