@@ -70,6 +70,26 @@ void VariantBuilder::causalConv(llm::CausalConvOp op) {
   type("result_type", op.getResult());
 }
 
+void VariantBuilder::gatedDeltaRule(llm::GatedDeltaRuleOp op) {
+  llm::StateType state = op.getState().getType();
+  auto valueHeads = static_cast<int64_t>(op.getValueHeads());
+  integer("key_heads", static_cast<int64_t>(op.getKeyHeads()));
+  integer("value_heads", valueHeads);
+  integer("key_dim", op.keyDim());
+  integer("value_dim", op.valueDim());
+  integer("chunk", state.getBlockTokens());
+  integer("block_bytes", state.blockBytes());
+  type("input_type", op.getInput());
+  type("decay_type", op.getDecay());
+  type("gate_type", op.getGate());
+  type("log_decay_type", op.getLogDecay());
+  type("decay_bias_type", op.getDecayBias());
+  type("result_type", op.getResult());
+  real("epsilon", op.getEpsilon());
+  rowsOf(op.getBlockTable());
+  tiles(valueHeads);
+}
+
 void VariantBuilder::quantizedRows(llm::QuantizeActivationOp op) {
   int64_t groups = llm::columnsOf(op.getScales());
   integer("columns", llm::columnsOf(op.getInput()) / groups);

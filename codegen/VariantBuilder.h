@@ -14,6 +14,7 @@ class AttentionOp;
 class CausalConvOp;
 class CombineOp;
 class EncoderAttentionOp;
+class GatedDeltaRuleOp;
 class QuantizeActivationOp;
 class NormOp;
 class RouteOp;
@@ -156,6 +157,9 @@ public:
 
   /// The constants of llm.causal_conv, but for its tiles.
   void causalConv(llm::CausalConvOp op);
+
+  /// The constants of llm.gated_delta_rule, and a tile for each value head of each sequence.
+  void gatedDeltaRule(llm::GatedDeltaRuleOp op);
 
   /// The constants of llm.quantize_activation on CPUs, and a tile for each row.
   void quantizedRows(llm::QuantizeActivationOp op);

@@ -243,6 +243,27 @@ static Declined addKernels(llm::CausalConvOp op, Kernels &kernels) {
   return std::nullopt;
 }
 
+static Declined addDeltaRule(llm::GatedDeltaRuleOp op, const CudaArchitecture &architecture,
+                             Kernels &kernels) {
+  // A warp for each fourth row; S of so many columns, beside k' of a chunk, leaves room for a
+  // second block on most architectures.
+  constexpr int64_t kThreads = 128, kRows = 16, kColumns = 32;
+  int64_t keyDim = op.keyDim(), chunk = op.getState().getType().getBlockTokens();
+  int64_t floats = (chunk + kRows) * (keyDim | 1) + (keyDim + chunk) * kColumns +
+                   2 * kRows * (chunk | 1) + chunk + kRows;
+  if (4 * floats > architecture.sharedPerBlock)
+    return "its keys are too long";
+  CudaVariant variant("GatedDeltaRule", op, kThreads);
+  variant.gatedDeltaRule(op);
+  variant.integer("tile_rows", kRows);
+  variant.integer("tile_columns", kColumns);
+  variant.integer("shared_bytes", 4 * floats);
+  variant.shared(4 * floats);
+  variant.tiles(llvm::divideCeil(op.valueDim(), kColumns));
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
 //===- Rotary embedding and the KV cache ----------------------------------------------------===//
 
 /// Kernels whose warps take one head of a token at a time: few tokens are spread over more blocks.
@@ -361,13 +382,14 @@ static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr> declared,
   return std::nullopt;
 }
 
-Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &,
+Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &architecture,
                                 llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
             llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp, llm::GatherColumnsOp,
             llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
           [&](auto known) { return addKernels(known, kernels); })
+      .Case([&](llm::GatedDeltaRuleOp known) { return addDeltaRule(known, architecture, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })
       .Default([](Operation *) { return Declined("it is no operation of a step"); });

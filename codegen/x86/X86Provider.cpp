@@ -6,6 +6,7 @@
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/X86Target.h"
 #include "codegen/x86/kernels/AttentionBlocks.h"
+#include "codegen/x86/kernels/DeltaScratch.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/NormBlocks.h"
 #include "dialects/llm/LlmAttentionOps.h"
@@ -372,6 +373,15 @@ static Declined addKernels(llm::CausalConvOp op, llvm::ArrayRef<RangeAttr>, Kern
   return std::nullopt;
 }
 
+static Declined addKernels(llm::GatedDeltaRuleOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  x86::DeltaScratch scratch = {op.keyDim(), op.valueDim(),
+                               op.getState().getType().getBlockTokens()};
+  VariantBuilder variant("GatedDeltaRule", op.getContext());
+  variant.gatedDeltaRule(op);
+  kernels.push_back(variant.take(scratch.bytes()));
+  return std::nullopt;
+}
+
 llvm::SmallVector<SumsAttr> X86Provider::sumsFor(Operation *op, llvm::ArrayRef<RangeAttr>) const {
   using Orders = llvm::SmallVector<SumsAttr>;
   return llvm::TypeSwitch<Operation *, Orders>(op)
@@ -405,7 +415,7 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
                 llm::EncoderAttentionOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp,
-                llm::CombineOp, llm::CausalConvOp>(
+                llm::CombineOp, llm::CausalConvOp, llm::GatedDeltaRuleOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

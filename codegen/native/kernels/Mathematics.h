@@ -68,6 +68,14 @@ INGOT_INLINE double logarithm(double x) {
   return n * 0.69314718036912381649 + (2.0 * t * sum + n * 1.90821492927058770002e-10);
 }
 
+/// log(1 + e^x), for the larger of x and 0 apart: no power overflows.
+INGOT_INLINE double softPlus(double x) {
+  double power = exponential(x > 0 ? -x : x);
+  // Where the sum would round the power away, the series' next term is out of sight.
+  double rest = power < 1e-5 ? power - power * power / 2.0 : logarithm(1.0 + power);
+  return x > 0 ? x + rest : rest;
+}
+
 INGOT_INLINE double hyperbolicTangent(double x) {
   double magnitude = x < 0 ? -x : x;
   if (magnitude > 20.0)

@@ -37,13 +37,18 @@ struct FloatPanels {
   }
 };
 
-/// sum[r][p] = sum over i < count, in order, of a[r * aStride + i] * column i of panel p. `count`
-/// is a multiple of the columns' step.
+/// sum[r][p] += a[r * aStride + i] * column i of panel p, for i < count in order. `count` is a
+/// multiple of the columns' step.
 template <int Rows, int Panels, class Columns>
-[[gnu::always_inline]] inline void multiplyTile(const float *a, int64_t aStride,
-                                                const Columns &columns, int64_t count,
-                                                Floats (&result)[Rows][Panels]) {
-  Floats sum[Rows][Panels] = {};
+[[gnu::always_inline]] inline void addToTile(const float *a, int64_t aStride,
+                                             const Columns &columns, int64_t count,
+                                             Floats (&result)[Rows][Panels]) {
+  Floats sum[Rows][Panels];
+#pragma clang loop unroll(full)
+  for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p)
+      sum[r][p] = result[r][p];
 #pragma clang loop unroll(disable)
   for (int64_t i = 0; i < count; i += Columns::step)
 #pragma clang loop unroll(full)
@@ -67,6 +72,19 @@ template <int Rows, int Panels, class Columns>
 #pragma clang loop unroll(full)
     for (int p = 0; p < Panels; ++p)
       result[r][p] = sum[r][p];
+}
+
+/// The same from zeros on.
+template <int Rows, int Panels, class Columns>
+[[gnu::always_inline]] inline void multiplyTile(const float *a, int64_t aStride,
+                                                const Columns &columns, int64_t count,
+                                                Floats (&result)[Rows][Panels]) {
+#pragma clang loop unroll(full)
+  for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p)
+      result[r][p] = Floats{};
+  addToTile(a, aStride, columns, count, result);
 }
 
 /// Totals of a register tile whose groups are summed on their own and then scaled: in registers
