@@ -23,22 +23,25 @@ public:
 
   LogicalResult run(MLIRContext *context) {
     SmallVector<Type> caches;
-    SmallVector<int64_t> numbers; // of the cache that each layer reads
+    SmallVector<size_t> firsts, counts; // of the caches that each layer reads
     for (const LayerPlan &plan : config.layers) {
       const checkpoint::Attention *attention = plan.attention();
       if (attention && attention->cacheLayer) {
-        numbers.push_back(numbers[*attention->cacheLayer]);
+        firsts.push_back(firsts[*attention->cacheLayer]);
+        counts.push_back(counts[*attention->cacheLayer]);
         continue;
       }
-      numbers.push_back(static_cast<int64_t>(caches.size()));
-      caches.push_back(cacheOfLayer(context, plan));
+      SmallVector<Type> own = cachesOfLayer(context, plan);
+      firsts.push_back(caches.size());
+      counts.push_back(own.size());
+      llvm::append_range(caches, own);
     }
     step.begin(caches);
     Value x = embedded();
     if (config.layerInputs.columns != 0)
       inputs = layerInputs(model, x);
     for (size_t i = 0; i < config.layers.size(); ++i)
-      x = layer(x, i, step.cache(numbers[i]));
+      x = layer(x, i, step.caches().slice(firsts[i], counts[i]));
     return step.finish(logitsOf(x));
   }
 
@@ -62,13 +65,13 @@ public:
                                       "run alone",
                                   "", "let a build quantize the model, with a recipe"}
                     .str();
-    step.begin(cacheOfLayer(context, config.layers[number]), model.hidden);
-    return step.finish(step.wantedRows(layer(step.givenEmbeddings(), number, step.cache(0))));
+    step.begin(cachesOfLayer(context, config.layers[number]), model.hidden);
+    return step.finish(step.wantedRows(layer(step.givenEmbeddings(), number, step.caches())));
   }
 
 private:
-  Type cacheOfLayer(MLIRContext *context, const LayerPlan &plan) const {
-    return std::visit([&](const auto &mixer) { return cacheOf(context, model, mixer); },
+  SmallVector<Type> cachesOfLayer(MLIRContext *context, const LayerPlan &plan) const {
+    return std::visit([&](const auto &mixer) { return cachesOf(context, model, mixer); },
                       plan.tokenMixer);
   }
   int64_t vocabulary() const { return static_cast<int64_t>(config.vocabSize); }
@@ -95,7 +98,7 @@ private:
     return step.boundary(x, "embed");
   }
 
-  Value layer(Value x, size_t index, Value cache) {
+  Value layer(Value x, size_t index, ArrayRef<Value> caches) {
     const LayerPlan &plan = config.layers[index];
     std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
     auto normed = [&](Value input, std::string_view norm) {
@@ -107,9 +110,9 @@ private:
     const NormPlacement norms = plan.norms;
     const bool results = norms == NormPlacement::Post || norms == NormPlacement::Sandwich;
     Value input = norms == NormPlacement::Post ? x : normed(x, names.inputNorm);
-    Value mixed =
-        std::visit([&](const auto &mixer) { return mixTokens(model, mixer, input, prefix, cache); },
-                   plan.tokenMixer);
+    Value mixed = std::visit(
+        [&](const auto &mixer) { return mixTokens(model, mixer, input, prefix, caches); },
+        plan.tokenMixer);
     if (results)
       mixed = normed(mixed, names.attentionNorm);
     step.setSite(name + ".post_attention_layernorm");

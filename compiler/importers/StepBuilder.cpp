@@ -2,6 +2,7 @@
 // Shorthands for building @step, and the sampling program.
 #include "compiler/importers/StepBuilder.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/StoredScales.h"
 #include "compiler/importers/UnreadTensors.h"
@@ -122,7 +123,7 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
     table = next();
   logitRows = next();
   for (size_t i = 0; i < cacheTypes.size(); ++i)
-    caches.push_back(next());
+    cacheInputs.push_back(next());
   if (embeddingColumns != 0)
     embeddings = next();
   // Weight operations stay together before everything else.
@@ -598,6 +599,17 @@ void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::str
 Value StepBuilder::causalConv(Value input, Value state, Value weight, Value bias) {
   return llm::CausalConvOp::create(builder, location, input.getType(), input, positions,
                                    sequenceOffsets, tableOf(state), state, weight, bias);
+}
+
+Value StepBuilder::gatedDeltaRule(Value input, Value decay, Value gate, Value state, Value logDecay,
+                                  Value decayBias, const checkpoint::GatedDeltaNet &net) {
+  // What q and k are normed with has an epsilon of its own in all models.
+  return llm::GatedDeltaRuleOp::create(
+      builder, location, activation(rowsOf(input), static_cast<int64_t>(net.valueColumns())), input,
+      decay, gate, positions, sequenceOffsets, tableOf(state), state, logDecay, decayBias,
+      builder.getI64IntegerAttr(static_cast<int64_t>(net.keyHeads)),
+      builder.getI64IntegerAttr(static_cast<int64_t>(net.valueHeads)),
+      builder.getF32FloatAttr(1e-6f));
 }
 
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,

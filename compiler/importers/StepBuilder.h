@@ -94,7 +94,12 @@ public:
   mlir::Value combine(mlir::Value rows, const Routing &routing, bool isWeighted);
   /// Each row of the input times the number of `scales` [positions] for its token's position.
   mlir::Value scaledRows(mlir::Value input, mlir::Value scales);
-  /// input / (1 + e^-gate), for `gate` [T, 1].
+  /// Linear attention with matrices as state (llm.gated_delta_rule). `input`: [q|k|v]; `decay`,
+  /// `gate`: a number for each value head, as `logDecay` and `decayBias`.
+  mlir::Value gatedDeltaRule(mlir::Value input, mlir::Value decay, mlir::Value gate,
+                             mlir::Value state, mlir::Value logDecay, mlir::Value decayBias,
+                             const checkpoint::GatedDeltaNet &net);
+  /// input / (1 + e^-gate), for `gate` like the input, or [T, 1].
   mlir::Value gated(mlir::Value input, mlir::Value gate);
   mlir::Value add(mlir::Value a, mlir::Value b);
   /// Element by element; `b` may have a number for each row or column.
@@ -126,7 +131,7 @@ public:
   /// The rows whose logits are wanted.
   mlir::Value wantedRows(mlir::Value input);
 
-  mlir::Value cache(int64_t index) const { return caches[index]; }
+  llvm::ArrayRef<mlir::Value> caches() const { return cacheInputs; }
   mlir::Value givenEmbeddings() const { return embeddings; }
 
 private:
@@ -148,7 +153,7 @@ private:
   mlir::Value tokens, positions, tokenSequences, logitRows, embeddings;
   mlir::Value sequenceOffsets; ///< where there is recurrent state
   std::map<llm::KvGroup, mlir::Value> blockTables;
-  llvm::SmallVector<mlir::Value> caches;
+  llvm::SmallVector<mlir::Value> cacheInputs;
   /// Remembers the order of the columns of `weight`, which storedWeights made last.
   void keepColumnOrder(llvm::StringRef name, mlir::Value weight);
   /// `input` with its columns as `weight` has them.

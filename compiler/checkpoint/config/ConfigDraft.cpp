@@ -47,8 +47,8 @@ void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &l
   for (uint64_t i = 0; i < layers.size(); ++i) {
     LayerPlan &layer = layers[i];
     layer.tokenMixer = attentionOf(i);
-    if (!convLayers.empty() && convLayers[i])
-      layer.tokenMixer = *shortConv;
+    if (!otherLayers.empty() && otherLayers[i])
+      layer.tokenMixer = *other;
     if (experts && (sparseLayers.empty() || sparseLayers[i]))
       layer.channelMixer = *experts;
     else

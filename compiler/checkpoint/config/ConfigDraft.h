@@ -10,8 +10,9 @@ namespace ingot::checkpoint {
 /// What the layers of a model have in common, and how those with a window are placed.
 struct LayerPattern {
   Attention attention = {};
-  std::optional<ShortConv> shortConv = {}; ///< that layers may have in place of attention
-  Mlp mlp = {};                            ///< of layers without experts, and the form of experts
+  std::optional<TokenMixer> other = {}; ///< that layers may have in place of attention
+  std::string_view otherType = {};      ///< what layer_types calls it
+  Mlp mlp = {};                         ///< of layers without experts, and the form of experts
   std::optional<Experts> experts = {};
   NormPlacement norms = NormPlacement::Pre;
   uint64_t fullEvery = 0; ///< where there is a window: each so many-th layer has none; 0: all have
@@ -33,7 +34,7 @@ struct ConfigDraft : ModelConfig, LayerPattern {
   std::optional<Rope> slidingRope;  ///< of the layers that slide, where it is not `rope`
   std::vector<bool> slidingLayers;  ///< of each layer whether it has the window; empty: `fullEvery`
   std::vector<bool> rotatingLayers; ///< of each layer whether it rotates; empty: all
-  std::vector<bool> convLayers;     ///< of each layer whether it has `shortConv`; empty: none has
+  std::vector<bool> otherLayers;    ///< of each layer whether it has `other`; empty: none has
   std::vector<bool> sparseLayers;   ///< of each layer whether it has experts; empty: all
 
   /// Plans the layers; `vary`: changes the plan of each as only one family does, unless null.

@@ -120,23 +120,23 @@ void readLayerTypes(const Json &root, JsonFields &fields, ConfigDraft &config) {
         "correct it, or leave it out");
   const std::string_view windowed =
       config.attention.windowIsChunk ? "chunked_attention" : "sliding_attention";
-  std::vector<bool> slides, convolves;
+  std::vector<bool> slides, others;
   for (size_t i = 0; i < types->size(); ++i) {
     auto type = types->element(i).string();
     slides.push_back(type && *type == windowed);
-    convolves.push_back(type && config.shortConv && *type == "conv");
-    if (!type || (!slides.back() && !convolves.back() && *type != "full_attention"))
+    others.push_back(type && config.other && *type == config.otherType);
+    if (!type || (!slides.back() && !others.back() && *type != "full_attention"))
       return fields.fail("layer_types", "INGOT-E1057",
                          message("what layer ", i, " attends to is not known"),
                          message("known are \"full_attention\" and \"",
-                                 config.shortConv ? "conv" : windowed, "\""));
+                                 config.other ? config.otherType : windowed, "\""));
     if (slides.back() && config.attention.slidingWindow == 0)
       return fields.fail("layer_types", "INGOT-E1057",
                          message("layer ", i, " slides, but no window is given or supported"),
                          "use a checkpoint with sliding_window, of a family that has it");
   }
   config.slidingLayers = std::move(slides);
-  config.convLayers = std::move(convolves);
+  config.otherLayers = std::move(others);
 }
 
 /// Rotary settings against heads of `headDim` columns.
@@ -230,8 +230,8 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ConfigDraft &conf
 void readFields(const Json &root, JsonFields &fields, const Family &family, ConfigDraft &config) {
   const ConfigJson &absent = family.json;
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
-  config.mlp.innerSize = absent.innerPerHidden == 0 || fields.has("intermediate_size")
-                             ? fields.unsignedInteger("intermediate_size", 1, ModelConfig::widest)
+  config.mlp.innerSize = absent.innerPerHidden == 0 || fields.has(absent.innerKey)
+                             ? fields.unsignedInteger(absent.innerKey, 1, ModelConfig::widest)
                              : absent.innerPerHidden * config.hiddenSize;
   config.layers.resize(fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers));
   readHeads(fields, absent, config);

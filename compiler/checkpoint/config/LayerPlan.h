@@ -57,6 +57,9 @@ struct Attention {
   bool outputBias = false;   ///< on the o projection
   bool fusedQkv = false;     ///< q, k and v are one matrix
   bool fusedByHeads = false; ///< with q, k and v of each head in turn, and not of all heads
+  /// What o projects is multiplied by the sigmoid of a gate, whose rows are behind each head's in
+  /// the q projection.
+  bool outputGate = false;
 };
 
 /// A short convolution between gates (LFM2): [B|C|u] = in_proj x; out_proj(C * conv(B * u)).
@@ -67,7 +70,22 @@ struct ShortConv {
   static constexpr uint64_t mostTaps = 64;
 };
 
-using TokenMixer = std::variant<Attention, ShortConv>;
+/// Linear attention with a matrix as state of each head (Qwen3-Next), whose rule is
+/// llm.gated_delta_rule's: out_proj(norm(rule(silu(conv([q|k|v])), a, b)) * silu(z)).
+struct GatedDeltaNet {
+  uint64_t keyHeads = 0, valueHeads = 0; ///< the first divide the second
+  uint64_t keyDim = 0, valueDim = 0;     ///< columns of a head of q and k, and of one of v and z
+  uint64_t taps = 4;                     ///< of the convolution
+  /// [q|k|v|z] and [b|a] of each key head in turn are a matrix, and not q, k and v of all heads
+  /// one, and z, b and a others.
+  bool fusedByHeads = false;
+
+  /// Columns of q and of k, and of v and of z.
+  uint64_t keyColumns() const { return keyHeads * keyDim; }
+  uint64_t valueColumns() const { return valueHeads * valueDim; }
+};
+
+using TokenMixer = std::variant<Attention, ShortConv, GatedDeltaNet>;
 
 //===- Mixers of channels -------------------------------------------------------------------===//
 

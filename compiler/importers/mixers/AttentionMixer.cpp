@@ -24,7 +24,7 @@ public:
         headDim(static_cast<int64_t>(attention.headDim)) {}
 
   Value build(Value x, Value cache) {
-    auto [q, k, v] = queryKeyValue(x);
+    auto [q, k, v, gate] = queryKeyValue(x);
     if (!attention.normsRotated)
       normPair(q, k);
     step.setSite(Modules::siteOf(prefix) + names.attention);
@@ -46,6 +46,8 @@ public:
     if (isNarrow())
       mixed = step.gatherColumns(mixed, "attention.value_columns",
                                  headColumns(heads, headDim, valueDim()));
+    if (gate)
+      mixed = step.gated(mixed, gate);
     return model.project(mixed, prefix, module + std::string(names.output), model.hidden,
                          heads * valueDim(), attention.outputBias);
   }
@@ -62,9 +64,9 @@ private:
       k = step.rope(k, table, headDim, rotary.factor);
   }
 
-  /// k and v are null where an earlier layer's are read.
+  /// k and v are null where an earlier layer's are read, and the gate where there is none.
   struct QueryKeyValue {
-    Value q, k, v;
+    Value q, k, v, gate = {};
   };
 
   QueryKeyValue queryKeyValue(Value x) {
@@ -85,10 +87,20 @@ private:
     auto byPairs = [&](Value weight) {
       return attention.ropeInterleaved ? byHalves(weight) : weight;
     };
-    Value q =
-        model.project(x, prefix, named(names.query), queryColumns, model.hidden, bias, byPairs);
+    auto gateBehind = [&](Value weight) {
+      return step.permuteRows(weight, {heads, 2, headDim}, {1, 0, 2});
+    };
+    Value q, gate;
+    if (attention.outputGate) {
+      Value both = model.project(x, prefix, named(names.query), 2 * queryColumns, model.hidden,
+                                 bias, gateBehind);
+      q = step.sliceColumns(both, 0, queryColumns);
+      gate = step.sliceColumns(both, queryColumns, queryColumns);
+    } else {
+      q = model.project(x, prefix, named(names.query), queryColumns, model.hidden, bias, byPairs);
+    }
     if (attention.cacheLayer)
-      return {q, Value(), Value()};
+      return {q, Value(), Value(), gate};
     Value k = model.project(x, prefix, named(names.key), kvColumns, model.hidden, bias, byPairs),
           v = attention.valueIsKey ? k
                                    : model.project(x, prefix, named(names.value),
@@ -99,7 +111,7 @@ private:
     if (isNarrow())
       v = step.gatherColumns(v, "attention.head_columns." + std::to_string(kvHeads),
                              headColumns(kvHeads, valueDim(), headDim));
-    return {q, k, v};
+    return {q, k, v, gate};
   }
 
   int64_t valueDim() const {
@@ -188,13 +200,14 @@ private:
 
 } // namespace
 
-Type compiler::cacheOf(MLIRContext *context, const Modules &model, const Attention &attention) {
+CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &model,
+                              const Attention &attention) {
   auto window = static_cast<int64_t>(attention.slidingWindow);
-  return llm::KvType::get(context, attention.kvHeads, attention.headDim, Float32Type::get(context),
-                          kKvBlockTokens, window < model.maxContext ? window : 0);
+  return {llm::KvType::get(context, attention.kvHeads, attention.headDim, Float32Type::get(context),
+                           kKvBlockTokens, window < model.maxContext ? window : 0)};
 }
 
 Value compiler::mixTokens(Modules &model, const Attention &attention, Value x,
-                          const std::string &prefix, Value cache) {
-  return AttentionBuilder(model, attention, prefix).build(x, cache);
+                          const std::string &prefix, ArrayRef<Value> caches) {
+  return AttentionBuilder(model, attention, prefix).build(x, caches.front());
 }

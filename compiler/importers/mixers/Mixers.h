@@ -6,17 +6,23 @@
 
 namespace ingot::compiler {
 
-/// The KV cache or recurrent state that a layer with this mixer keeps.
-mlir::Type cacheOf(mlir::MLIRContext *context, const Modules &model,
-                   const checkpoint::Attention &attention);
-mlir::Type cacheOf(mlir::MLIRContext *context, const Modules &model,
-                   const checkpoint::ShortConv &conv);
+/// The KV caches and recurrent states that a layer with this mixer keeps.
+using CacheTypes = llvm::SmallVector<mlir::Type>;
+CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
+                    const checkpoint::Attention &attention);
+CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
+                    const checkpoint::ShortConv &conv);
+CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
+                    const checkpoint::GatedDeltaNet &net);
 
-/// What the mixer makes of the tokens `x` [T, hidden]. `prefix`: of the layer ("model.layers.0.").
+/// What the mixer makes of the tokens `x` [T, hidden]. `prefix`: of the layer ("model.layers.0.");
+/// `caches`: of the types of cachesOf().
 mlir::Value mixTokens(Modules &model, const checkpoint::Attention &attention, mlir::Value x,
-                      const std::string &prefix, mlir::Value cache);
+                      const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
 mlir::Value mixTokens(Modules &model, const checkpoint::ShortConv &conv, mlir::Value x,
-                      const std::string &prefix, mlir::Value cache);
+                      const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
+mlir::Value mixTokens(Modules &model, const checkpoint::GatedDeltaNet &net, mlir::Value x,
+                      const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
 
 /// What the mixer makes of each of the rows `x` [T, hidden]; `y`: what they are norms of.
 mlir::Value mixChannels(Modules &model, const checkpoint::Mlp &mlp, mlir::Value x,

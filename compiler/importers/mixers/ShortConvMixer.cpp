@@ -8,14 +8,14 @@ using namespace ingot;
 using namespace ingot::compiler;
 using checkpoint::ShortConv;
 
-Type compiler::cacheOf(MLIRContext *context, const Modules &model, const ShortConv &conv) {
+CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &model, const ShortConv &conv) {
   auto row = RankedTensorType::get({static_cast<int64_t>(conv.taps) - 1, model.hidden},
                                    Float32Type::get(context));
-  return llm::StateType::get(context, row, kKvBlockTokens);
+  return {llm::StateType::get(context, row, kKvBlockTokens)};
 }
 
 Value compiler::mixTokens(Modules &model, const ShortConv &conv, Value x, const std::string &prefix,
-                          Value cache) {
+                          ArrayRef<Value> caches) {
   StepBuilder &step = model.step;
   const int64_t hidden = model.hidden, taps = static_cast<int64_t>(conv.taps);
   Value gates = model.project(x, prefix, "conv.in_proj", 3 * hidden, hidden, conv.bias);
@@ -26,6 +26,6 @@ Value compiler::mixTokens(Modules &model, const ShortConv &conv, Value x, const 
   std::string name = prefix + "conv.conv";
   Value weight = step.reshape(step.weight(name + ".weight", {hidden, 1, taps}), {hidden, taps}),
         bias = conv.bias ? step.weight(name + ".bias", {hidden}) : Value();
-  Value mixed = step.times(behind, step.causalConv(input, cache, weight, bias));
+  Value mixed = step.times(behind, step.causalConv(input, caches.front(), weight, bias));
   return model.project(mixed, prefix, "conv.out_proj", hidden, hidden, conv.bias);
 }

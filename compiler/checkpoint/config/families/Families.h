@@ -48,7 +48,12 @@
   X(qwen25Vl) \
   X(qwen2Moe) \
   X(qwen3) \
+  X(qwen35) \
+  X(qwen35Moe) \
+  X(qwen35MoeVision) \
+  X(qwen35Vision) \
   X(qwen3Moe) \
+  X(qwen3Next) \
   X(qwen3Vl) \
   X(qwen3VlMoe) \
   X(qwen3VlMoeText) \

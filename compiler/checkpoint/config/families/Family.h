@@ -82,7 +82,8 @@ struct ConfigJson {
   std::string_view activation = "silu"; ///< also the only one, but for `activations`
   std::span<const ActivationName> activations = {};
   std::span<const KeyAlias> aliases = {};
-  uint64_t innerPerHidden = 0; ///< intermediate_size over hidden_size; 0: it must be given
+  std::string_view innerKey = "intermediate_size"; ///< the inner size's
+  uint64_t innerPerHidden = 0; ///< inner size over hidden_size; 0: it must be given
   std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts
   std::string_view expertsOfToken = "num_experts_per_tok"; ///< the key
   std::optional<RopeType> scaledRope = {}; ///< the only type beside Default; nothing: any

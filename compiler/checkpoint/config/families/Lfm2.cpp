@@ -37,12 +37,13 @@ static void readConvLayers(JsonFields &fields, ConfigDraft &config) {
   if (fields.has("layer_types") || !attends)
     return;
   for (uint64_t layer = 0; layer < config.layerCount(); ++layer)
-    config.convLayers.push_back(std::ranges::count(*attends, layer) == 0);
+    config.otherLayers.push_back(std::ranges::count(*attends, layer) == 0);
 }
 
 static void readConvolution(JsonFields &fields, ConfigDraft &config) {
-  config.shortConv->taps = fields.unsignedIntegerOr("conv_L_cache", 3, 2, ShortConv::mostTaps);
-  config.shortConv->bias = fields.booleanOr("conv_bias", false);
+  ShortConv &conv = std::get<ShortConv>(*config.other);
+  conv.taps = fields.unsignedIntegerOr("conv_L_cache", 3, 2, ShortConv::mostTaps);
+  conv.bias = fields.booleanOr("conv_bias", false);
 }
 
 static void readOwn(JsonFields &fields, ConfigDraft &config) {
@@ -70,8 +71,8 @@ static constexpr ModelForm form = {.names = {.norm = "model.embedding_norm",
                                              .inputNorm = "operator_norm",
                                              .feedForwardNorm = "ffn_norm"}};
 
-static constexpr LayerPattern layers = {.attention = {.queryKeyNorm = QueryKeyNorm::Heads},
-                                        .shortConv = ShortConv{}};
+static constexpr LayerPattern layers = {
+    .attention = {.queryKeyNorm = QueryKeyNorm::Heads}, .other = ShortConv{}, .otherType = "conv"};
 
 static constexpr ConfigJson json(std::span<const KeyAlias> names,
                                  void (*read)(JsonFields &fields, ConfigDraft &config)) {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gated delta net: linear attention with a matrix as state of each head, behind a short
+// convolution, and its result normed and gated.
+#include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/importers/mixers/Mixers.h"
+#include "dialects/llm/LlmStateOps.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using checkpoint::GatedDeltaNet;
+
+namespace {
+
+/// Tokens of a block of both states, which so are one group: the chunk of the delta rule.
+constexpr int64_t kChunk = 64;
+
+constexpr const char *kModule = "linear_attn";
+
+/// One layer's.
+class GatedDeltaBuilder {
+public:
+  GatedDeltaBuilder(Modules &model, const GatedDeltaNet &net, const std::string &prefix)
+      : model(model), step(model.step), net(net), prefix(prefix), name(prefix + kModule + "."),
+        keyHeads(static_cast<int64_t>(net.keyHeads)),
+        valueHeads(static_cast<int64_t>(net.valueHeads)), keyDim(static_cast<int64_t>(net.keyDim)),
+        valueDim(static_cast<int64_t>(net.valueDim)), keys(static_cast<int64_t>(net.keyColumns())),
+        values(static_cast<int64_t>(net.valueColumns())) {}
+
+  Value build(Value x, Value convState, Value ruleState) {
+    Inputs inputs = net.fusedByHeads ? fusedInputs(x) : plainInputs(x);
+    const int64_t columns = 2 * keys + values, taps = static_cast<int64_t>(net.taps);
+    setSite("conv1d");
+    Value weight =
+        step.reshape(step.weight(name + "conv1d.weight", {columns, 1, taps}), {columns, taps});
+    Value mixed = step.activated({checkpoint::Activation::Silu},
+                                 step.causalConv(inputs.qkv, convState, weight, Value()));
+    setSite("delta_rule");
+    mixed = step.gatedDeltaRule(mixed, inputs.a, inputs.b, ruleState,
+                                step.weight(name + "A_log", {valueHeads}),
+                                step.weight(name + "dt_bias", {valueHeads}), net);
+    setSite("norm");
+    // Of plain factors, also where those of other norms are stored less 1.
+    mixed = step.norm(mixed, /*centered=*/false, step.weight(name + "norm.weight", {valueDim}),
+                      Value(), model.config.normEpsilon, valueDim);
+    mixed = step.activatedTimes({checkpoint::Activation::Silu}, inputs.z, mixed);
+    return project(mixed, "out_proj", model.hidden, values);
+  }
+
+private:
+  /// [q|k|v], each of all its heads, z, and a and b of each value head.
+  struct Inputs {
+    Value qkv, z, b, a;
+  };
+
+  Inputs plainInputs(Value x) {
+    return {project(x, "in_proj_qkv", 2 * keys + values, model.hidden),
+            project(x, "in_proj_z", values, model.hidden),
+            project(x, "in_proj_b", valueHeads, model.hidden),
+            project(x, "in_proj_a", valueHeads, model.hidden)};
+  }
+
+  /// Digits of a row's index do not say where it belongs, as q and v of a key head have different
+  /// numbers of rows: columns of the product are put in order. The stored matrix stays one.
+  Inputs fusedInputs(Value x) {
+    const int64_t group = valueHeads / keyHeads;
+    Value all = project(x, "in_proj_qkvz", 2 * keys + 2 * values, model.hidden);
+    SmallVector<int32_t> qkv, z;
+    appendColumns(qkv, 0, keyDim);
+    appendColumns(qkv, keyDim, keyDim);
+    appendColumns(qkv, 2 * keyDim, group * valueDim);
+    appendColumns(z, 2 * keyDim + group * valueDim, group * valueDim);
+    Inputs inputs;
+    inputs.qkv = step.gatherColumns(all, "linear_attn.qkv_columns", qkv);
+    inputs.z = step.gatherColumns(all, "linear_attn.z_columns", z);
+    Value both =
+        model.project(x, prefix, std::string(kModule) + ".in_proj_ba", 2 * valueHeads, model.hidden,
+                      /*hasBias=*/false, [&](Value weight) {
+                        return step.permuteRows(weight, {keyHeads, 2, group}, {1, 0, 2});
+                      });
+    inputs.b = step.sliceColumns(both, 0, valueHeads);
+    inputs.a = step.sliceColumns(both, valueHeads, valueHeads);
+    return inputs;
+  }
+
+  /// Of each key head's columns of in_proj_qkvz `count` from `first` on.
+  void appendColumns(SmallVector<int32_t> &columns, int64_t first, int64_t count) const {
+    const int64_t each = 2 * (keys + values) / keyHeads;
+    for (int64_t head = 0; head < keyHeads; ++head)
+      for (int64_t column = first; column < first + count; ++column)
+        columns.push_back(static_cast<int32_t>(head * each + column));
+  }
+
+  Value project(Value x, const char *part, int64_t outputs, int64_t inputs) {
+    return model.project(x, prefix, std::string(kModule) + "." + part, outputs, inputs,
+                         /*hasBias=*/false);
+  }
+
+  void setSite(const char *part) { step.setSite(Modules::siteOf(name) + part); }
+
+  Modules &model;
+  StepBuilder &step;
+  const GatedDeltaNet &net;
+  const std::string &prefix; ///< of the layer ("model.layers.0.")
+  const std::string name;    ///< with the module ("model.layers.0.linear_attn.")
+  const int64_t keyHeads, valueHeads, keyDim, valueDim;
+  const int64_t keys, values; ///< columns of q or k, and of v or z
+};
+
+} // namespace
+
+CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &, const GatedDeltaNet &net) {
+  auto signedOf = [](uint64_t number) { return static_cast<int64_t>(number); };
+  auto state = [&](ArrayRef<int64_t> row) {
+    return llm::StateType::get(context, RankedTensorType::get(row, Float32Type::get(context)),
+                               kChunk);
+  };
+  return {state({signedOf(net.taps) - 1, signedOf(2 * net.keyColumns() + net.valueColumns())}),
+          state({llm::GatedDeltaRuleOp::stateElements(
+              signedOf(net.keyHeads), signedOf(net.valueHeads), signedOf(net.keyDim),
+              signedOf(net.valueDim), kChunk)})};
+}
+
+Value compiler::mixTokens(Modules &model, const GatedDeltaNet &net, Value x,
+                          const std::string &prefix, ArrayRef<Value> caches) {
+  return GatedDeltaBuilder(model, net, prefix).build(x, caches[0], caches[1]);
+}
