@@ -54,6 +54,11 @@ GEMMA4 = {
                            "rope_theta": 100000.0},
         "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0}},
 }
+GATED_DELTA = {
+    "num_hidden_layers": 4, "head_dim": 32, "linear_key_head_dim": 16, "linear_value_head_dim": 24,
+    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "max_position_embeddings": 256,
+    "shared_expert_intermediate_size": 40,
+}
 KEY_IS_VALUE = {"attention_k_eq_v": True, "num_global_key_value_heads": 1}
 
 
@@ -236,6 +241,17 @@ CASES = {
         "layer_types": ["conv", "full_attention", "conv"], "use_expert_bias": False,
         "num_experts_per_tok": 2, "moe_intermediate_size": 48, "norm_topk_prob": False},
                               without=("rms_norm_eps",), targets=("x86-64-v3",)),
+    # Prompts and answers pass borders of chunks of the delta rule, which has 64 tokens in each.
+    "qwen3_next": of_type("qwen3_next", "Qwen3NextForCausalLM", GATED_DELTA, EXPERTS, {
+        "mlp_only_layers": [0], "decoder_sparse_step": 1, "norm_topk_prob": True}, prompt=60,
+        context=96),
+    "qwen3_5": of_type("qwen3_5_text", "Qwen3_5ForCausalLM", GATED_DELTA, {"rope_parameters": {
+        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25,
+        "mrope_section": [2, 1, 1], "mrope_interleaved": True}}, without=(
+            "rope_theta", "shared_expert_intermediate_size"), prompt=124, context=192),
+    "qwen3_5_moe": of_type("qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", GATED_DELTA, EXPERTS, {
+        "linear_num_value_heads": 6, "linear_value_head_dim": 16, "tie_word_embeddings": True,
+        "full_attention_interval": 3}, without=("intermediate_size",), prompt=60, context=96),
     "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
     "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),
     "exaone4": of_type("exaone4", "Exaone4ForCausalLM", SLIDING, {"sliding_window_pattern": 4},
@@ -324,6 +340,8 @@ def values(name, shape, embeddings, seed):
         middle, bound = -1e-6 if name.endswith("eps") else 0.625, 0.0
     elif name.endswith("bias"):
         middle, bound = 0.0, 0.5
+    elif name.endswith("A_log"):  # Some heads remember for longer than a chunk.
+        middle, bound = -3.0, 3.0
     elif len(shape) == 1 or "norm" in name:
         middle, bound = 1.0, 0.5
     elif len(shape) == 3:  # Rows of inputs.
