@@ -47,6 +47,13 @@ int64_t KvCache::firstWritten(size_t group, const Sequence &sequence, int64_t en
   return groups[group].recurrent ? std::max(visible, end - 2) : visible;
 }
 
+int64_t KvCache::leastBlockTokens() const {
+  int64_t least = granularity;
+  for (const KvGroupPlan &group : groups)
+    least = std::min<int64_t>(least, group.blockTokens);
+  return least;
+}
+
 bool KvCache::canEverHold(int64_t positions) const {
   for (size_t group = 0; group < groups.size(); ++group)
     if (blocksFor(group, positions) > groups[group].blocks)
@@ -215,11 +222,21 @@ int64_t KvCache::room(const Sequence &sequence, int64_t wanted) const {
   return wanted;
 }
 
+/// Blocks that a sequence holds at most from now on. While it decodes, recurrent state is two: one
+/// goes back before the next is taken.
+int64_t KvCache::most(size_t group, const Sequence &sequence) const {
+  bool decodes = groups[group].recurrent && sequence.pending() <= 1;
+  return decodes ? std::min<int64_t>(2, groups[group].blocksPerSequence)
+                 : groups[group].blocksPerSequence;
+}
+
 void KvCache::addMissing(const Sequence &sequence, int64_t positions,
                          std::span<int64_t> blocks) const {
   for (size_t group = 0; group < groups.size(); ++group) {
     const GroupBlocks &held = sequence.blocks[group];
-    int64_t missing = blocksFor(group, positions) - (int64_t(held.blocks.size()) - held.live);
+    int64_t end = roundUpDivide(positions, groups[group].blockTokens);
+    int64_t missing = std::min(end - firstVisible(group, sequence.computed), most(group, sequence)) -
+                      (int64_t(held.blocks.size()) - held.live);
     // One that is not its own alone, and that it will write to, becomes a copy, and goes back
     // unless others use it.
     auto next = size_t(sequence.computed / groups[group].blockTokens);

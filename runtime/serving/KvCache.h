@@ -56,6 +56,8 @@ public:
   /// What is to be copied, in this order, before the next step runs. The caller clears it.
   std::vector<BlockCopy> &copies() { return pendingCopies; }
 
+  /// Tokens of a block of the group with the smallest ones.
+  int64_t leastBlockTokens() const;
   int64_t availableBlocks(size_t group) const { return pools[group].available(); }
 
   /// Fills a sequence's row of a group's block table: entry i is the block of positions
@@ -65,6 +67,7 @@ public:
 
 private:
   int64_t blocksFor(size_t group, int64_t positions) const;
+  int64_t most(size_t group, const Sequence &sequence) const;
   int64_t firstVisible(size_t group, int64_t position) const;
   int64_t firstWritten(size_t group, const Sequence &sequence, int64_t end) const;
   int64_t needed(size_t group, const Sequence &sequence, int64_t tokens) const;

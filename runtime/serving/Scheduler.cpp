@@ -85,16 +85,16 @@ void Scheduler::giveBack(Sequence &sequence) {
 }
 
 /// Whether a waiting sequence, with the blocks that it has taken, finds those that it still needs
-/// beside those of the running ones.
+/// beside those of the running ones and one more for each of these to grow into.
 bool Scheduler::hasRoomFor(const Sequence &sequence) {
-  std::fill(reserved.begin(), reserved.end(), options.neverPreempt ? 0 : int64_t(running.size()));
-  auto reserve = [&](const Sequence &other) {
-    cache.addMissing(other, options.neverPreempt ? other.positions() : int64_t(other.tokens.size()),
-                     reserved);
+  std::fill(reserved.begin(), reserved.end(), 0);
+  auto reserve = [&](const Sequence &other, int64_t spare) {
+    int64_t next = int64_t(other.tokens.size()) + spare;
+    cache.addMissing(other, options.neverPreempt ? other.positions() : next, reserved);
   };
   for (const Owned &other : running)
-    reserve(*other);
-  reserve(sequence);
+    reserve(*other, cache.leastBlockTokens());
+  reserve(sequence, 0);
   for (size_t group = 0; group < reserved.size(); ++group)
     if (reserved[group] > cache.availableBlocks(group))
       return false;

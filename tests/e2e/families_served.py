@@ -18,7 +18,7 @@ PIECE = 7  # Tokens of a step.
 GPU = "sm_90a"
 ON_GPU = ("apertus", "cohere2", "exaone_moe", "gemma2", "gemma4_moe", "gemma4_shared",
           "glm4_moe_groups", "gpt2", "gpt_neox", "gpt_oss", "lfm2", "lfm2_moe", "llama4", "mimo_v2",
-          "ministral3", "olmo3", "qwen2_moe", "stablelm")
+          "ministral3", "olmo3", "qwen2_moe", "qwen3_5", "qwen3_next", "stablelm")
 
 
 class FamiliesServed(harness.BuildTest):

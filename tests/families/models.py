@@ -243,15 +243,16 @@ CASES = {
                               without=("rms_norm_eps",), targets=("x86-64-v3",)),
     # Prompts and answers pass borders of chunks of the delta rule, which has 64 tokens in each.
     "qwen3_next": of_type("qwen3_next", "Qwen3NextForCausalLM", GATED_DELTA, EXPERTS, {
-        "mlp_only_layers": [0], "decoder_sparse_step": 1, "norm_topk_prob": True}, prompt=60,
-        context=96),
+        "mlp_only_layers": [0], "decoder_sparse_step": 1, "norm_topk_prob": True}, prompt=124,
+        context=192),
     "qwen3_5": of_type("qwen3_5_text", "Qwen3_5ForCausalLM", GATED_DELTA, {"rope_parameters": {
         "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25,
         "mrope_section": [2, 1, 1], "mrope_interleaved": True}}, without=(
             "rope_theta", "shared_expert_intermediate_size"), prompt=124, context=192),
     "qwen3_5_moe": of_type("qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", GATED_DELTA, EXPERTS, {
         "linear_num_value_heads": 6, "linear_value_head_dim": 16, "tie_word_embeddings": True,
-        "full_attention_interval": 3}, without=("intermediate_size",), prompt=60, context=96),
+        "full_attention_interval": 3}, without=("intermediate_size",), prompt=124,
+                           context=192),
     "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
     "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),
     "exaone4": of_type("exaone4", "Exaone4ForCausalLM", SLIDING, {"sliding_window_pattern": 4},
@@ -591,6 +592,11 @@ WRAPPERS = {
     "qwen3_moe": ("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe_text",
                   "model.language_model.", "", "model.visual.",
                   {**MROPE, "norm_topk_prob": None}),
+    "qwen3_5": ("Qwen3_5ForConditionalGeneration", "qwen3_5_text", "model.language_model.", "",
+                "model.visual.", {"mtp_num_hidden_layers": 1, "output_gate_type": "swish",
+                                  "attn_output_gate": True, "mamba_ssm_dtype": "float32"}),
+    "qwen3_5_moe": ("Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe_text",
+                    "model.language_model.", "", "model.visual.", {}),
     "gemma3": ("Gemma3ForConditionalGeneration", "gemma3_text", "language_model.model.",
                "language_model.", "vision_tower.", {"tie_word_embeddings": None}),
     "gemma4_shared": ("Gemma4ForConditionalGeneration", "gemma4_text", "model.language_model.", "",

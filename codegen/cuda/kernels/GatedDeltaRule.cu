@@ -181,19 +181,22 @@ struct Run {
     __syncthreads();
   }
 
+  /// use(k, i) for each row i < `rows` that a thread of this lane has, its k-th.
+  template <class Use>
+  __device__ void forRows(int lane, int rows, Use use) const {
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k)
+      if (int i = lane + k * kLanes; i < rows)
+        use(k, i);
+  }
+
   /// u and the results of `count` tokens, of which all else is known.
   __device__ void answer(i64 first, int place, int count) const {
     int v = int(threadIdx.x) % kColumns, lane = int(threadIdx.x) / kColumns;
-    bool has = v < columns;
+    int rows = v < columns ? count : 0;
     const float *updates = shared + kUpdates + v;
     float ofKey[kRowsEach] = {}, ofQuery[kRowsEach] = {};
-    auto forRows = [&](auto use) {
-#pragma unroll
-      for (int k = 0; k < kRowsEach; ++k)
-        if (int i = lane + k * kLanes; has && i < count)
-          use(k, i);
-    };
-    forRows([&](int k, int i) {
+    forRows(lane, rows, [&](int k, int i) {
       const float *key = shared + kKeys + (place + i) * kKeyStride,
                   *query = shared + kHeads + i * kKeyStride;
       for (int c = 0; c < kKeyDim; ++c) {
@@ -211,12 +214,12 @@ struct Run {
         ofKey[k] = __fmaf_rn(shared[kKeyWeights + i * kChunkStride + j], u, ofKey[k]);
       ofQuery[k] = __fmaf_rn(shared[kQueryWeights + i * kChunkStride + j], u, ofQuery[k]);
     };
-    forRows([&](int k, int i) {
+    forRows(lane, rows, [&](int k, int i) {
       for (int j = 0; j < place; ++j)
         addUpdate(k, i, j);
     });
     for (int t = 0; t < count; ++t) {
-      forRows([&](int k, int i) {
+      forRows(lane, rows, [&](int k, int i) {
         if (i != t)
           return;
         i64 element = (first + i) * kInputColumns + 2 * i64(kKeyHeads) * kKeyDim +
@@ -225,12 +228,12 @@ struct Run {
         shared[kUpdates + (place + t) * kColumns + v] = shared[kGates + t] * (value - ofKey[k]);
       });
       __syncthreads();
-      forRows([&](int k, int i) {
+      forRows(lane, rows, [&](int k, int i) {
         if (i >= t)
           addUpdate(k, i, place + t);
       });
     }
-    forRows([&](int k, int i) {
+    forRows(lane, rows, [&](int k, int i) {
       storeElement<constants::result_type>(
           launch.buffers[9], ((first + i) * kValueHeads + head) * kValueDim + column + v,
           ofQuery[k]);
