@@ -235,8 +235,9 @@ void KvCache::addMissing(const Sequence &sequence, int64_t positions,
   for (size_t group = 0; group < groups.size(); ++group) {
     const GroupBlocks &held = sequence.blocks[group];
     int64_t end = roundUpDivide(positions, groups[group].blockTokens);
-    int64_t missing = std::min(end - firstVisible(group, sequence.computed), most(group, sequence)) -
-                      (int64_t(held.blocks.size()) - held.live);
+    int64_t missing =
+        std::min(end - firstVisible(group, sequence.computed), most(group, sequence)) -
+        (int64_t(held.blocks.size()) - held.live);
     // One that is not its own alone, and that it will write to, becomes a copy, and goes back
     // unless others use it.
     auto next = size_t(sequence.computed / groups[group].blockTokens);
