@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gated delta rule from llm IR to bits: values against the recurrence, token by token in double
+// precision, and equal bits however a prompt is cut into steps and whoever is in them.
+#include "tests/conformance/ServedState.h"
+
+#include "dialects/llm/LlmStateOps.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+constexpr double kEpsilon = 1e-6;
+constexpr ServedState::Blocks kBlocks = {32, 40};
+
+struct DeltaNet {
+  int64_t keyHeads, valueHeads, keyDim, valueDim, chunk;
+  const char *input = "f32", *decay = "f32", *weight = "f32", *result = "f32";
+
+  std::string text() const;
+  std::string name() const {
+    return llvm::formatv("{0}/{1} heads of {2} x {3}, chunks of {4}", keyHeads, valueHeads, keyDim,
+                         valueDim, chunk);
+  }
+};
+
+std::string DeltaNet::text() const {
+  int64_t numbers =
+      llm::GatedDeltaRuleOp::stateElements(keyHeads, valueHeads, keyDim, valueDim, chunk);
+  std::string types[] = {
+      activation(2 * keyHeads * keyDim + valueHeads * valueDim, input),
+      activation(valueHeads, decay),
+      activation(valueHeads, input),
+      "tensor<?xi32, \"T\">",
+      "tensor<?xi32, \"S + 1\">",
+      "tensor<?x?xi32, \"S\">",
+      llvm::formatv("!llm.state<tensor<{0}xf32>, block = {1}>", numbers, chunk),
+      llvm::formatv("tensor<{0}x{1}>", valueHeads, weight),
+      llvm::formatv("tensor<{0}xf32>", valueHeads)};
+  std::string arguments, result = activation(valueHeads * valueDim, this->result);
+  for (auto [i, type] : llvm::enumerate(types))
+    arguments += llvm::formatv("{0}%{1}: {2}", i ? ", " : "", "abcdefghi"[i], type).str();
+  return llvm::formatv("func.func @f({0}) -> {1} {{\n"
+                       "  %y = llm.gated_delta_rule %a, %b, %c at %d, %e, %f with %g decay %h, %i "
+                       "heads {2}, {3} epsilon {4:e} : {5} -> {1}\n  return %y : {1}\n}",
+                       arguments, result, keyHeads, valueHeads, kEpsilon,
+                       llvm::join(std::begin(types), std::end(types), ", "));
+}
+
+/// With heads that forget at very different rates.
+std::unique_ptr<ServedState> start(const DeltaNet &net, const std::string &target) {
+  auto served = ServedState::start(target, net.text(), kBlocks);
+  for (int64_t h = 0; served && h < net.valueHeads; ++h)
+    served->weights[0].set(h, std::array{-5.0, -1.0, 1.5}[size_t(h) % 3]);
+  return served;
+}
+
+/// A sequence with tokens whose q and k are short or nothing, and such as forget all or nothing.
+Stream open(const DeltaNet &net, const ServedState &served, int64_t tokens, int32_t first = 0) {
+  Stream stream = served.open(tokens, first);
+  HostTensor &input = stream.inputs[0], &decay = stream.inputs[1];
+  for (int64_t token = 0; token < tokens; ++token) {
+    double scale = token % 11 == 4 ? 0x1p-10 : token % 11 == 7 ? 0 : 1;
+    for (int64_t c = 0; scale != 1 && c < 2 * net.keyHeads * net.keyDim; ++c)
+      input.set(token * input.columns + c, scale * input.at(token, c));
+    for (int64_t h = 0; token % 29 > 26 && h < net.valueHeads; ++h)
+      decay.set(token * net.valueHeads + h, token % 29 == 27 ? 30 : -60);
+  }
+  return stream;
+}
+
+/// A head of q or k of a token over its length.
+std::vector<double> normalized(const HostTensor &input, int64_t token, int64_t first,
+                               int64_t count) {
+  std::vector<double> head;
+  double squares = 0;
+  for (int64_t c = 0; c < count; ++c) {
+    head.push_back(input.at(token, first + c));
+    squares += head.back() * head.back();
+  }
+  for (double &x : head)
+    x /= std::sqrt(squares + kEpsilon);
+  return head;
+}
+
+/// The recurrence of one value head.
+class DeltaHead {
+public:
+  DeltaHead(const DeltaNet &net, const ServedState &served, int64_t head)
+      : net(net), head(head), rate(std::exp(served.weights[0].at(head))),
+        bias(served.weights[1].at(head)), state(size_t(net.keyDim * net.valueDim)) {}
+
+  /// The results of the stream's next token.
+  std::vector<Expected> take(const Stream &stream, int64_t token) {
+    const HostTensor &input = stream.inputs[0];
+    int64_t keyHead = head / (net.valueHeads / net.keyHeads), keys = net.keyHeads * net.keyDim;
+    auto q = normalized(input, token, keyHead * net.keyDim, net.keyDim),
+         k = normalized(input, token, keys + keyHead * net.keyDim, net.keyDim);
+    double decay = -rate * std::log1p(std::exp(stream.inputs[1].at(token, head) + bias)),
+           beta = 1 / (1 + std::exp(-stream.inputs[2].at(token, head))), largest = 0;
+    std::vector<double> results;
+    for (int64_t v = 0; v < net.valueDim; ++v) {
+      double value = input.at(token, 2 * keys + head * net.valueDim + v), known = 0, result = 0;
+      for (int64_t c = 0; c < net.keyDim; ++c) {
+        at(c, v) *= std::exp(decay);
+        known += at(c, v) * k[size_t(c)];
+      }
+      double update = beta * (value - known);
+      largest = std::max(largest, std::abs(update));
+      for (int64_t c = 0; c < net.keyDim; ++c) {
+        at(c, v) += k[size_t(c)] * update;
+        result += at(c, v) * q[size_t(c)] / std::sqrt(double(net.keyDim));
+      }
+      results.push_back(result);
+    }
+    double tolerance = error(token, decay, largest) / std::sqrt(double(net.keyDim));
+    std::vector<Expected> expected;
+    for (double result : results)
+      expected.push_back(stored(elementType(net.result), result, tolerance));
+    return expected;
+  }
+
+private:
+  double &at(int64_t c, int64_t v) { return state[size_t(c * net.valueDim + v)]; }
+
+  /// How far S^T of a head of length 1 may be off: of all that was added to it a few roundings, and
+  /// as many as make up the sum of the chunk's decays.
+  double error(int64_t token, double decay, double update) {
+    if (token % net.chunk == 0) {
+      before += (1 + sum) * size;
+      sum = 0;
+    }
+    sum -= decay;
+    size = std::exp(decay) * size + update;
+    before *= std::exp(decay);
+    return kRoundings * 0x1p-24 * ((1 + sum) * size + before);
+  }
+
+  static constexpr double kRoundings = 16;
+
+  const DeltaNet &net;
+  int64_t head;
+  double rate, bias;
+  std::vector<double> state;                ///< S [keyDim][valueDim]
+  double sum = 0, size = 0, before = 0;     ///< of error()
+};
+
+/// Compares all that came out with the recurrence.
+void expectRecurrence(const DeltaNet &net, const ServedState &served, const Stream &stream) {
+  Type element = elementType(net.result);
+  for (int64_t h = 0; h < net.valueHeads; ++h) {
+    DeltaHead head(net, served, h);
+    for (int64_t token = 0; token < stream.tokens(); ++token)
+      for (auto [v, expected] : llvm::enumerate(head.take(stream, token))) {
+        auto place = size_t((token * net.valueHeads + h) * net.valueDim) + v;
+        ASSERT_NEAR(decode(element, stream.results[place]), expected.value, expected.tolerance)
+            << "token " << token << " of " << stream.tokens() << ", head " << h << ", column " << v;
+      }
+  }
+}
+
+bool isSimulated(const std::string &target) {
+  return llvm::is_contained(simulatedTargets(), target);
+}
+
+/// Whether results from position `first` on are those of a longer sequence or one cut otherwise.
+void expectEqual(const Stream &stream, const Stream &wanted, int64_t first = 0) {
+  auto columns = ptrdiff_t(wanted.results.size()) / wanted.tokens();
+  EXPECT_TRUE(std::equal(stream.results.begin() + first * columns, stream.results.end(),
+                         wanted.results.begin() + first * columns));
+}
+
+} // namespace
+
+TEST(GatedDelta, ValuesAreThoseOfTheRecurrence) {
+  const DeltaNet nets[] = {{1, 1, 16, 16, 64, "bf16", "f32", "f32", "f32"},
+                           {2, 4, 24, 40, 64, "f32", "bf16", "bf16", "bf16"},
+                           {3, 3, 32, 24, 16},
+                           {1, 4, 24, 16, 32, "bf16", "bf16", "f32", "bf16"},
+                           {2, 2, 16, 40, 5},
+                           {1, 2, 128, 128, 64, "bf16", "f32", "f32", "f32"}};
+  for (const DeltaNet &net : nets)
+    for (const std::string &target : typicalTargets()) {
+      SCOPED_TRACE(net.name() + " on " + target);
+      auto served = start(net, target);
+      ASSERT_TRUE(served);
+      std::vector<Stream> streams;
+      for (int64_t tokens : {1, 15, 16, 17, 63, 64, 65, 130, 200})
+        if (!isSimulated(target) || tokens == 17 || tokens == 1 || tokens == 130)
+          streams.push_back(open(net, *served, tokens, int32_t(1000 * tokens)));
+      std::vector<std::pair<Stream *, int64_t>> parts;
+      for (Stream &stream : streams)
+        parts.emplace_back(&stream, stream.tokens());
+      served->step(parts);
+      for (const Stream &stream : streams)
+        expectRecurrence(net, *served, stream);
+    }
+}
+
+TEST(GatedDelta, StepsAreCutAnywhere) {
+  for (const DeltaNet &net : {DeltaNet{2, 4, 24, 40, 16, "bf16"}, DeltaNet{1, 2, 16, 24, 64}}) {
+    for (const std::string &target : typicalTargets()) {
+      SCOPED_TRACE(net.name() + " on " + target);
+      auto served = start(net, target);
+      ASSERT_TRUE(served);
+      const int64_t tokens = 2 * net.chunk + 3;
+      Stream wanted = open(net, *served, tokens);
+      served->finish(wanted, tokens);
+      expectRecurrence(net, *served, wanted);
+      for (int64_t each : {1, 2, 5, 6, 7, 13, 16, 17, 31, 64}) {
+        served->reset();
+        Stream stream = open(net, *served, tokens);
+        served->finish(stream, each);
+        SCOPED_TRACE(llvm::formatv("steps of {0}", each).str());
+        expectEqual(stream, wanted);
+      }
+      for (int64_t cut = 1; cut < tokens; ++cut) {
+        // Of long chunks those around borders, of chunks and of the rows that are taken together.
+        if (int64_t place = (cut + 2) % 16; net.chunk > 16 && place > 4)
+          continue;
+        served->reset();
+        Stream stream = open(net, *served, tokens);
+        served->step({{&stream, cut}});
+        served->finish(stream, tokens);
+        SCOPED_TRACE(llvm::formatv("cut at {0}", cut).str());
+        expectEqual(stream, wanted);
+      }
+    }
+  }
+}
+
+TEST(GatedDelta, SequencesJoinLeaveAndReuseBlocks) {
+  const DeltaNet net = {2, 4, 24, 40, 16, "bf16"};
+  for (const std::string &target : typicalTargets()) {
+    SCOPED_TRACE(target);
+    auto served = start(net, target);
+    ASSERT_TRUE(served);
+    auto alone = [&](int64_t tokens, int32_t first) {
+      served->reset();
+      Stream stream = open(net, *served, tokens, first);
+      served->finish(stream, tokens);
+      expectRecurrence(net, *served, stream);
+      return stream;
+    };
+    Stream wanted[] = {alone(53, 100), alone(20, 200), alone(50, 300)};
+    served->reset();
+    Stream streams[] = {open(net, *served, 53, 100), open(net, *served, 20, 200),
+                        open(net, *served, 50, 300)};
+    auto &[first, second, third] = streams;
+    served->step({{&first, 15}, {&second, 3}});
+    served->step({{&first, 1}, {&second, 1}});
+    served->step({{&second, 13}, {&third, 37}, {&first, 1}});
+    served->step({{&first, 18}, {&second, 3}, {&third, 1}});
+    served->cache.release(second.sequence);
+    served->step({{&third, 12}, {&first, 18}});
+    for (int i = 0; i < 3; ++i)
+      expectEqual(streams[i], wanted[i]);
+    served->cache.release(first.sequence);
+    served->cache.release(third.sequence);
+    // Blocks that hold what others left: a sequence starts from zeros all the same.
+    for (int64_t round = 4; round < 24; ++round) {
+      Stream next = open(net, *served, 53, 100);
+      served->finish(next, round);
+      expectEqual(next, wanted[0]);
+      served->cache.release(next.sequence);
+    }
+  }
+}
+
+TEST(GatedDelta, SequencesGoOnFromBorders) {
+  const DeltaNet net = {1, 2, 32, 24, 16};
+  for (const std::string &target : typicalTargets()) {
+    SCOPED_TRACE(target);
+    auto served = start(net, target);
+    ASSERT_TRUE(served);
+    Stream wanted = open(net, *served, 70);
+    served->finish(wanted, 70);
+    served->reset();
+    Stream first = open(net, *served, 70);
+    served->step({{&first, 39}});
+    // Preempted: what it has computed is found again as far as a border was kept.
+    served->cache.release(first.sequence);
+    first.sequence.computed = 0;
+    served->cache.takePrefix(first.sequence);
+    EXPECT_EQ(first.sequence.computed, 32);
+    served->finish(first, 3);
+    expectEqual(first, wanted);
+    // Others with the same beginning, while the first is there.
+    for (int64_t tokens : {70, 65, 64, 49}) {
+      Stream same = open(net, *served, tokens);
+      served->cache.takePrefix(same.sequence);
+      int64_t known = same.sequence.computed;
+      EXPECT_EQ(known, (tokens - 1) / net.chunk * net.chunk);
+      served->finish(same, tokens % 2 + 1);
+      expectEqual(same, wanted, known);
+      served->cache.release(same.sequence);
+    }
+  }
+}
