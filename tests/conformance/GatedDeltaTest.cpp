@@ -30,16 +30,15 @@ struct DeltaNet {
 std::string DeltaNet::text() const {
   int64_t numbers =
       llm::GatedDeltaRuleOp::stateElements(keyHeads, valueHeads, keyDim, valueDim, chunk);
-  std::string types[] = {
-      activation(2 * keyHeads * keyDim + valueHeads * valueDim, input),
-      activation(valueHeads, decay),
-      activation(valueHeads, input),
-      "tensor<?xi32, \"T\">",
-      "tensor<?xi32, \"S + 1\">",
-      "tensor<?x?xi32, \"S\">",
-      llvm::formatv("!llm.state<tensor<{0}xf32>, block = {1}>", numbers, chunk),
-      llvm::formatv("tensor<{0}x{1}>", valueHeads, weight),
-      llvm::formatv("tensor<{0}xf32>", valueHeads)};
+  std::string types[] = {activation(2 * keyHeads * keyDim + valueHeads * valueDim, input),
+                         activation(valueHeads, decay),
+                         activation(valueHeads, input),
+                         "tensor<?xi32, \"T\">",
+                         "tensor<?xi32, \"S + 1\">",
+                         "tensor<?x?xi32, \"S\">",
+                         llvm::formatv("!llm.state<tensor<{0}xf32>, block = {1}>", numbers, chunk),
+                         llvm::formatv("tensor<{0}x{1}>", valueHeads, weight),
+                         llvm::formatv("tensor<{0}xf32>", valueHeads)};
   std::string arguments, result = activation(valueHeads * valueDim, this->result);
   for (auto [i, type] : llvm::enumerate(types))
     arguments += llvm::formatv("{0}%{1}: {2}", i ? ", " : "", "abcdefghi"[i], type).str();
@@ -139,13 +138,13 @@ private:
     return kRoundings * 0x1p-24 * ((1 + sum) * size + before);
   }
 
-  static constexpr double kRoundings = 16;
+  static constexpr double kRoundings = 4;
 
   const DeltaNet &net;
   int64_t head;
   double rate, bias;
-  std::vector<double> state;                ///< S [keyDim][valueDim]
-  double sum = 0, size = 0, before = 0;     ///< of error()
+  std::vector<double> state;            ///< S [keyDim][valueDim]
+  double sum = 0, size = 0, before = 0; ///< of error()
 };
 
 /// Compares all that came out with the recurrence.
@@ -176,11 +175,9 @@ void expectEqual(const Stream &stream, const Stream &wanted, int64_t first = 0) 
 } // namespace
 
 TEST(GatedDelta, ValuesAreThoseOfTheRecurrence) {
-  const DeltaNet nets[] = {{1, 1, 16, 16, 64, "bf16", "f32", "f32", "f32"},
-                           {2, 4, 24, 40, 64, "f32", "bf16", "bf16", "bf16"},
-                           {3, 3, 32, 24, 16},
-                           {1, 4, 24, 16, 32, "bf16", "bf16", "f32", "bf16"},
-                           {2, 2, 16, 40, 5},
+  const DeltaNet nets[] = {{2, 4, 24, 40, 64, "f32", "bf16", "bf16", "bf16"},
+                           {3, 3, 16, 24, 5},
+                           {1, 4, 32, 16, 32, "bf16", "bf16", "f32", "bf16"},
                            {1, 2, 128, 128, 64, "bf16", "f32", "f32", "f32"}};
   for (const DeltaNet &net : nets)
     for (const std::string &target : typicalTargets()) {
@@ -188,8 +185,8 @@ TEST(GatedDelta, ValuesAreThoseOfTheRecurrence) {
       auto served = start(net, target);
       ASSERT_TRUE(served);
       std::vector<Stream> streams;
-      for (int64_t tokens : {1, 15, 16, 17, 63, 64, 65, 130, 200})
-        if (!isSimulated(target) || tokens == 17 || tokens == 1 || tokens == 130)
+      for (int64_t tokens : {1, 15, 16, 17, 63, 64, 65, 200, 130})
+        if (!isSimulated(target) || tokens % 64 <= 2)
           streams.push_back(open(net, *served, tokens, int32_t(1000 * tokens)));
       std::vector<std::pair<Stream *, int64_t>> parts;
       for (Stream &stream : streams)
@@ -218,8 +215,9 @@ TEST(GatedDelta, StepsAreCutAnywhere) {
         expectEqual(stream, wanted);
       }
       for (int64_t cut = 1; cut < tokens; ++cut) {
-        // Of long chunks those around borders, of chunks and of the rows that are taken together.
-        if (int64_t place = (cut + 2) % 16; net.chunk > 16 && place > 4)
+        // Of long chunks, or where steps take long, those around borders of chunks and of the rows
+        // that are taken together.
+        if (int64_t place = (cut + 1) % 16; (net.chunk > 16 || isSimulated(target)) && place > 2)
           continue;
         served->reset();
         Stream stream = open(net, *served, tokens);

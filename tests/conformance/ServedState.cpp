@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sequences over blocks of recurrent state, and the arguments of a step of them.
 #include "tests/conformance/ServedState.h"
 
 #include <gtest/gtest.h>

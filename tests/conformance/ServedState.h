@@ -60,7 +60,7 @@ private:
   std::unique_ptr<CompiledFunction> compiled;
   llm::StateType type;
   Blocks blocks;
-  size_t statePlace; ///< of the arguments
+  size_t statePlace;           ///< of the arguments
   std::vector<uint8_t> memory; ///< the state's
 };
 
