@@ -368,6 +368,31 @@ TEST(KvCacheTest, ASequenceWithStateNeverHoldsMoreThanPlanned) {
   }
 }
 
+/// Ten states, of which a decode holds two and a prompt that is not computed yet takes four.
+class StateTest : public SchedulerTest {
+protected:
+  StateTest() : SchedulerTest(makeStatePlan()) {}
+  static MemoryPlan makeStatePlan() {
+    MemoryPlan plan = makePlan(32);
+    plan.groups.push_back({"recurrent", 8, 64, 8, 4, 10, 9, true});
+    plan.maxLogitRows = 4;
+    return plan;
+  }
+};
+
+TEST_F(StateTest, ADecodeIsNotCountedWithStatesThatItWillNotHold) {
+  for (uint64_t id : {1, 2, 3, 4})
+    ASSERT_TRUE(add(id, 40, 20).ok());
+  size_t most = 0;
+  while (scheduler.active() > 0) {
+    ASSERT_FALSE(step().empty());
+    most = std::max(most, scheduler.runningCount());
+  }
+  EXPECT_EQ(most, 4u);
+  EXPECT_EQ(scheduler.counters().preemptions, 0);
+  EXPECT_EQ(cache.availableBlocks(1), 10);
+}
+
 TEST(StepClockTest, PromptsFitBesideStreams) {
   StepClock clock(0.2);
   EXPECT_GT(clock.promptBudget(8, 1), 1 << 30);
