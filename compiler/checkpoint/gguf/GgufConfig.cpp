@@ -45,7 +45,8 @@ constexpr std::string_view tokensKey = "tokenizer.ggml.tokens";
 /// Texts of tokens that end a turn or a text.
 constexpr std::string_view endTexts[] = {
     "<|eot_id|>", "<|eom_id|>",    "<|end_of_text|>", "<|im_end|>",         "<|end|>", "<|return|>",
-    "<|call|>",   "<|endoftext|>", "<end_of_turn>",   "<end_of_utterance>", "<EOT>"};
+    "<|call|>",   "<|endoftext|>", "<end_of_turn>",   "<end_of_utterance>", "<EOT>",
+    "<turn|>"};
 
 /// The metadata without the tokenizer's, which may take tens of megabytes.
 Json withoutVocabulary(const GgufModel &model) {
@@ -60,7 +61,7 @@ class ConfigReader {
 public:
   /// `named`: the family that general.architecture names.
   ConfigReader(GgufModel &model, const Family &named)
-      : model(model), metadata(model.metadata), fields(metadata, named.gguf.name, model.tensors),
+      : model(model), metadata(model.metadata), fields(metadata, model.metadata, named.gguf.name, model.tensors),
         gguf(named.gguf), family(hasExperts() ? *gguf.withExperts : named),
         config(withoutVocabulary(model), family.form, family.layers) {}
 
@@ -103,6 +104,7 @@ private:
   void readWindowPattern();
   void readExperts();
   Outcome takeRopeTensors();
+  void findStillPairs();
   Outcome takeDivisors(std::string_view name, std::vector<float> &divisors);
 
   GgufModel &model;
@@ -159,7 +161,8 @@ void ConfigReader::readSizes() {
   config.draftLayers = fields.unsignedIntegerOr("nextn_predict_layers", 0, 0, blocks - 1);
   config.layers.resize(blocks - config.draftLayers);
   config.hiddenSize = fields.unsignedInteger("embedding_length", 1, ModelConfig::widest);
-  config.mlp.innerSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
+  if (!gguf.readLayers)
+    config.mlp.innerSize = neededInAllLayers("feed_forward_length", 1, ModelConfig::widest);
   config.maxPositions = fields.unsignedInteger("context_length", 1, Rope::mostPositions);
   config.normEpsilon =
       fields.number(config.norm == NormKind::Rms ? "attention.layer_norm_rms_epsilon"
@@ -179,8 +182,11 @@ void ConfigReader::readSizes() {
 
 void ConfigReader::readHeads() {
   config.attention.heads = neededInAllLayers("attention.head_count", 1, ModelConfig::mostHeads);
-  config.attention.kvHeads = sameInAllLayers("attention.head_count_kv", 1, config.attention.heads)
-                                 .value_or(config.attention.heads);
+  if (gguf.readLayers)
+    gguf.readLayers(fields, config);
+  else
+    config.attention.kvHeads = sameInAllLayers("attention.head_count_kv", 1, config.attention.heads)
+                                   .value_or(config.attention.heads);
   if (config.attention.heads % config.attention.kvHeads != 0)
     fields.fail("attention.head_count_kv",
                 message(config.attention.kvHeads, " KV heads do not divide ",
@@ -287,19 +293,7 @@ void ConfigReader::readWindowPattern() {
     config.fullEvery = fields.unsignedInteger(pattern, 1, ModelConfig::mostLayers);
     return;
   }
-  std::vector<bool> slides;
-  for (size_t i = 0; i < member->size(); ++i) {
-    const auto element = member->element(i).boolean();
-    if (element)
-      slides.push_back(*element);
-  }
-  // Layers that only draft may have an entry too.
-  if (slides.size() < config.layers.size() || slides.size() != member->size())
-    fields.fail(pattern,
-                message("this is no list of a flag for each of ", config.layers.size(), " layers"),
-                "convert the model again");
-  slides.resize(config.layers.size());
-  config.slidingLayers = std::move(slides);
+  config.slidingLayers = fields.flagsOfLayers(pattern, config.layers.size());
 }
 
 void ConfigReader::readExperts() {
@@ -319,6 +313,7 @@ void ConfigReader::readExperts() {
 Outcome ConfigReader::takeRopeTensors() {
   if (auto taken = takeDivisors(kDivisors, config.rope.divisors); !taken)
     return taken;
+  findStillPairs();
   if (config.rope.type != RopeType::LongRope)
     return {};
   for (auto [name, divisors] : {std::pair(kShortDivisors, &config.rope.shortDivisors),
@@ -329,6 +324,24 @@ Outcome ConfigReader::takeRopeTensors() {
     divisors->assign(stored.begin(), stored.end());
   }
   return {};
+}
+
+/// Of pairs that do not turn, converters have the frequency divided by 1e30.
+void ConfigReader::findStillPairs() {
+  constexpr float least = 1e30f;
+  Rope &rope = config.rope;
+  auto turns = [](float divisor) { return divisor == 1; };
+  auto isStill = [](float divisor) { return divisor >= least; };
+  const auto first = std::ranges::find_if(rope.divisors, isStill);
+  if (first == rope.divisors.end() || rope.type != RopeType::Default || rope.rotated != 1 ||
+      !std::all_of(rope.divisors.begin(), first, turns) ||
+      !std::all_of(first, rope.divisors.end(), isStill))
+    return;
+  rope.type = RopeType::Proportional;
+  rope.rotated = std::nextafter(static_cast<double>(first - rope.divisors.begin()) /
+                                    static_cast<double>(rope.divisors.size()),
+                                1.0);
+  rope.divisors.clear();
 }
 
 /// Moves the tensor `name`, where there is one, to `divisors`, one for each pair that rotates.

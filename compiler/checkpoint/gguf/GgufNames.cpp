@@ -19,18 +19,39 @@ using NameRows = std::vector<NameRow>;
 
 const NameRow layerPrefix = {"blk.", "model.layers."};
 
-NameRows namesOfModel(const ModuleNames &names) {
-  return {{"token_embd.", message(names.embedding, ".")},
-          {"position_embd.", message(names.positions, ".")},
-          {"output_norm.", message(names.norm, ".")},
-          {"output.", message(names.head, ".")}};
-}
-
 /// Names are those of all layers, whatever mixers each has.
 bool haveSinks(const ModelConfig &config) {
   return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
     return layer.attention() && layer.attention()->sinks;
   });
+}
+
+bool haveConvolutions(const ModelConfig &config) {
+  return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
+    return std::holds_alternative<ShortConv>(layer.tokenMixer);
+  });
+}
+
+bool haveExpertsBesideMlps(const ModelConfig &config) {
+  return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
+    return std::holds_alternative<MlpAndExperts>(layer.channelMixer);
+  });
+}
+
+NameRows namesOfModel(const ModelConfig &config) {
+  const ModuleNames &names = config.names;
+  // LFM2's converter goes by how Hugging Face calls the last norm.
+  NameRows rows = {{"token_embd.", message(names.embedding, ".")},
+                   {"position_embd.", message(names.positions, ".")},
+                   {haveConvolutions(config) ? "token_embd_norm." : "output_norm.",
+                    message(names.norm, ".")},
+                   {"output.", message(names.head, ".")}};
+  if (config.layerInputs.columns != 0)
+    rows.insert(rows.end(),
+                {{"per_layer_token_embd.", "model.embed_tokens_per_layer."},
+                 {"per_layer_model_proj.", "model.per_layer_model_projection."},
+                 {"per_layer_proj_norm.", "model.per_layer_projection_norm."}});
+  return rows;
 }
 
 /// Names of norms count from attention on, so one depends on which others there are.
@@ -87,7 +108,7 @@ NameRows partsOfExperts(const Experts &experts) {
 
 /// What a layer has beside each expert's own matrices.
 NameRows namesOfExperts(const Experts &experts) {
-  const std::string module = message(experts.module, "."), shared = message(module, experts.shared);
+  const std::string module = experts.path(), shared = message(module, experts.shared);
   NameRows rows = {{"ffn_gate_inp.", message(module, experts.router, ".")},
                    {"ffn_gate_inp_shexp.", shared + "_gate."},
                    {"ffn_gate_shexp.", shared + ".gate_proj."},
@@ -95,6 +116,10 @@ NameRows namesOfExperts(const Experts &experts) {
                    {"ffn_down_shexp.", shared + ".down_proj."}};
   if (!experts.routing.bias.empty())
     rows.push_back({"exp_probs_b.bias", message(module, experts.routing.bias)});
+  if (!experts.routing.inputScale.empty())
+    rows.push_back({"ffn_gate_inp.scale", message(module, experts.routing.inputScale)});
+  if (!experts.routing.expertScale.empty())
+    rows.push_back({"ffn_down_exps.scale", message(module, experts.routing.expertScale)});
   for (const auto &[gguf, model] : partsOfExperts(experts))
     rows.push_back({gguf + "_exps.bias", message(module, "experts.", model, "_bias")});
   return rows;
@@ -107,8 +132,21 @@ NameRows namesOfLayer(const ModelConfig &config) {
   add(namesOfNorms(config));
   if (haveSinks(config))
     add({{"attn_sinks.weight", message(config.names.attention, ".", config.names.sinks)}});
+  if (haveConvolutions(config))
+    for (std::string_view part : {"conv.", "in_proj.", "out_proj."})
+      rows.push_back({message("shortconv.", part), message("conv.", part)});
   if (const Experts *experts = config.firstExperts())
     add(namesOfExperts(*experts));
+  if (haveExpertsBesideMlps(config))
+    add({{"pre_ffw_norm_2.", message(config.names.feedForwardNorm, "_2.")},
+         {"post_ffw_norm_1.", message(config.names.resultNorm, "_1.")},
+         {"post_ffw_norm_2.", message(config.names.resultNorm, "_2.")}});
+  if (config.layerInputs.columns != 0)
+    add({{"inp_gate.", "per_layer_input_gate."},
+         {"proj.", "per_layer_projection."},
+         {"post_norm.", "post_per_layer_input_norm."}});
+  if (config.scaledLayers)
+    add({{"layer_output_scale.weight", "layer_scalar"}});
   return rows;
 }
 
@@ -145,7 +183,7 @@ std::optional<std::string> translate(std::string_view name, const NameRows &rows
 }
 
 std::string expertName(const Experts &experts, std::string_view expert, std::string_view part) {
-  return message(experts.module, ".experts.", expert, ".", part, ".weight");
+  return message(experts.path(), "experts.", expert, ".", part, ".weight");
 }
 
 /// A matrix of one expert, as older converters and Hugging Face's checkpoints call it.
@@ -161,7 +199,7 @@ std::optional<std::string> translateExpert(std::string_view name, const Experts 
 }
 
 std::optional<std::string> stackOfExpert(std::string_view name, const Experts &experts) {
-  if (!consume(name, message(experts.module, ".experts.")) || consumeNumber(name).empty())
+  if (!consume(name, message(experts.path(), "experts.")) || consumeNumber(name).empty())
     return std::nullopt;
   for (const auto &[gguf, model] : partsOfExperts(experts))
     if (name == model + ".weight")
@@ -169,22 +207,26 @@ std::optional<std::string> stackOfExpert(std::string_view name, const Experts &e
   return std::nullopt;
 }
 
-/// Which part of the experts of a layer a stack called `name` holds; nothing for other tensors.
-std::optional<std::string> partOfStack(std::string_view name, const ModelConfig &config) {
+/// Which parts of each expert of a layer a stack called `name` holds; none for other tensors.
+std::vector<std::string> partsOfStack(std::string_view name, const ModelConfig &config) {
   const Experts *experts = config.firstExperts();
   if (!experts || !consume(name, layerPrefix.gguf) || consumeNumber(name).empty())
-    return std::nullopt;
+    return {};
+  if (name == "ffn_gate_up_exps.weight")
+    return {std::string(experts->gate), std::string(experts->up)};
   for (const auto &[gguf, model] : partsOfExperts(*experts))
     if (name == gguf + "_exps.weight")
-      return model;
-  return std::nullopt;
+      return {model};
+  return {};
 }
 
-/// Adds the experts' matrices, which lie behind each other.
-Outcome addExperts(const Tensor &stack, const std::string &part, const ModelConfig &config,
-                   const std::string &where, std::vector<Tensor> &tensors) {
+/// Adds the experts' matrices, which lie behind each other: of each expert, `parts` of one height.
+Outcome addExperts(const Tensor &stack, const std::vector<std::string> &parts,
+                   const ModelConfig &config, const std::string &where,
+                   std::vector<Tensor> &tensors) {
   const Experts &experts = *config.firstExperts();
-  if (stack.shape.size() != 3 || stack.shape[0] != experts.count)
+  if (stack.shape.size() != 3 || stack.shape[0] != experts.count ||
+      stack.shape[1] % parts.size() != 0)
     return Error{"INGOT-E1124",
                  message("tensor ", inQuotes(stack.name), " is no stack of ", experts.count,
                          " matrices, one for each expert"),
@@ -192,15 +234,17 @@ Outcome addExperts(const Tensor &stack, const std::string &part, const ModelConf
   std::string_view layer = stack.name;
   consume(layer, layerPrefix.gguf);
   layer = consumeNumber(layer);
-  for (uint64_t expert = 0; expert < experts.count; ++expert) {
-    Tensor matrix = stack;
-    matrix.name =
-        message(layerPrefix.model, layer, ".", expertName(experts, std::to_string(expert), part));
-    matrix.shape.erase(matrix.shape.begin());
-    matrix.bytes = stack.bytes / experts.count;
-    matrix.offset += expert * matrix.bytes;
-    tensors.push_back(std::move(matrix));
-  }
+  uint64_t number = 0;
+  for (uint64_t expert = 0; expert < experts.count; ++expert)
+    for (const std::string &part : parts) {
+      Tensor matrix = stack;
+      matrix.name =
+          message(layerPrefix.model, layer, ".", expertName(experts, std::to_string(expert), part));
+      matrix.shape = {stack.shape[1] / parts.size(), stack.shape[2]};
+      matrix.bytes = stack.bytes / experts.count / parts.size();
+      matrix.offset += number++ * matrix.bytes;
+      tensors.push_back(std::move(matrix));
+    }
   return {};
 }
 
@@ -209,7 +253,7 @@ Outcome addExperts(const Tensor &stack, const std::string &part, const ModelConf
 std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelConfig &config) {
   std::string_view rest = ggufName;
   if (!consume(rest, layerPrefix.gguf))
-    return translate(ggufName, namesOfModel(config.names), &NameRow::gguf, &NameRow::model);
+    return translate(ggufName, namesOfModel(config), &NameRow::gguf, &NameRow::model);
   const std::string_view layer = consumeNumber(rest);
   auto name = translate(rest, namesOfLayer(config), &NameRow::gguf, &NameRow::model);
   if (const Experts *experts = config.firstExperts(); !name && experts)
@@ -222,7 +266,7 @@ std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelCon
 std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelConfig &config) {
   std::string_view rest = modelName;
   if (!consume(rest, layerPrefix.model))
-    return translate(modelName, namesOfModel(config.names), &NameRow::model, &NameRow::gguf);
+    return translate(modelName, namesOfModel(config), &NameRow::model, &NameRow::gguf);
   const std::string_view layer = consumeNumber(rest);
   auto name = translate(rest, namesOfLayer(config), &NameRow::model, &NameRow::gguf);
   if (const Experts *experts = config.firstExperts(); !name && experts)
@@ -236,13 +280,15 @@ Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const Mod
                                           const std::string &where) {
   std::vector<Tensor> named;
   for (Tensor &tensor : tensors) {
-    if (const auto part = partOfStack(tensor.name, config)) {
-      if (auto added = addExperts(tensor, *part, config, where, named); !added)
+    if (const auto parts = partsOfStack(tensor.name, config); !parts.empty()) {
+      if (auto added = addExperts(tensor, parts, config, where, named); !added)
         return added.error();
       continue;
     }
     if (tensor.name.ends_with(".ffn_gate_inp_shexp.weight") && tensor.shape.size() == 1)
       tensor.shape.insert(tensor.shape.begin(), 1);
+    if (tensor.name.ends_with(".shortconv.conv.weight") && tensor.shape.size() == 2)
+      tensor.shape.insert(tensor.shape.begin() + 1, 1);
     if (auto known = modelNameOf(tensor.name, config))
       tensor.name = *std::move(known);
     named.push_back(std::move(tensor));

@@ -97,9 +97,8 @@ Outcome readScored(const Json &metadata, TokenizerSpec &spec) {
   return {};
 }
 
-/// A vocabulary of byte-level BPE. Pieces are spelled in the characters that stand for bytes, added
-/// tokens as they are; an unused entry only fills its place.
-Outcome readByteLevel(const Json &metadata, const WordRule &rule, TokenizerSpec &spec) {
+/// Pieces, added tokens and merges; an unused entry only fills its place.
+Outcome readMerged(const Json &metadata, TokenizerSpec &spec) {
   auto tokens = readTokens(metadata, /*scored=*/false);
   if (!tokens)
     return tokens.error();
@@ -130,9 +129,28 @@ Outcome readByteLevel(const Json &metadata, const WordRule &rule, TokenizerSpec 
   auto merges = metadata.at(tokenizerKey("merges"));
   if (!merges)
     return merges.error();
-  if (Outcome read = readMerges(*merges, vocabulary, spec); !read)
+  return readMerges(*merges, vocabulary, spec);
+}
+
+/// A vocabulary of byte-level BPE. Pieces are spelled in the characters that stand for bytes, added
+/// tokens as they are.
+Outcome readByteLevel(const Json &metadata, const WordRule &rule, TokenizerSpec &spec) {
+  if (Outcome read = readMerged(metadata, spec); !read)
     return read;
   return addWordRule(rule, metadata.where(), spec);
+}
+
+/// A vocabulary of sentencepiece with its merges, as Gemma 4's: texts are not cut into words.
+Outcome readWithSpaces(const Json &metadata, TokenizerSpec &spec) {
+  JsonFields fields(metadata);
+  const SentencePieceSettings settings = {
+      .addPrefix = fields.booleanOr(tokenizerKey("add_space_prefix"), false)};
+  if (fields.error())
+    return *fields.error();
+  addSentencePieceSteps(settings, spec);
+  spec.byteFallback = true;
+  spec.fuseUnk = true;
+  return readMerged(metadata, spec);
 }
 
 //===- Special tokens and templates ---------------------------------------------------------===//
@@ -204,6 +222,8 @@ Expected<TokenizerSpec> parseGgufTokenizer(const Json &metadata) {
   Outcome done;
   if (*model == "llama") {
     done = readScored(metadata, spec);
+  } else if (*model == "gemma4") {
+    done = readWithSpaces(metadata, spec);
   } else if (*model == "gpt2") {
     auto rule = findWordRule(metadata);
     if (!rule)
@@ -213,7 +233,7 @@ Expected<TokenizerSpec> parseGgufTokenizer(const Json &metadata) {
   } else {
     return given->error("INGOT-E1403",
                         message("the tokenizer model ", inQuotes(*model), " is not supported"),
-                        "supported are llama (sentencepiece BPE) and gpt2 (byte-level BPE)");
+                        "supported are llama (sentencepiece BPE), gpt2 (byte-level BPE) and gemma4");
   }
   if (done)
     done = readSpecialIds(metadata, addBos, spec);

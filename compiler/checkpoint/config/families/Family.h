@@ -120,6 +120,8 @@ struct GgufMetadata {
   std::string_view ropeType = {}; ///< of rope.scaling.type, beside none and linear
   OwnKeys keys = {};
   const Family *withExperts = nullptr; ///< the family of a model that has experts
+  /// Reads the KV heads of each layer and the width of its MLP, where these may differ.
+  void (*readLayers)(GgufFields &fields, ConfigDraft &config) = nullptr;
   void (*readOwn)(GgufFields &fields, ConfigDraft &config) = nullptr;
   const Family *writtenAs = nullptr; ///< whose files models of this family become; null: none
 };

@@ -3,6 +3,7 @@
 // scores are not scaled, layers are; last layers may read what earlier ones keep, tokens have
 // inputs for every layer, and experts stand beside MLPs.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/Gemma4Gguf.h"
 #include "compiler/checkpoint/config/families/GemmaRoot.h"
 
 namespace ingot::checkpoint::families {
@@ -160,12 +161,8 @@ static void readExperts(JsonFields &fields, ConfigDraft &config) {
       fields.has(key); // they say nothing then
     return;
   }
-  Experts &experts = config.experts.emplace();
+  Experts &experts = config.experts.emplace(gemma4Experts());
   experts.storage = ExpertStorage::Halves;
-  experts.module = "";
-  experts.router = "router.proj";
-  experts.routing.inputScale = "router.scale";
-  experts.routing.expertScale = "router.per_expert_scale";
   experts.count = fields.unsignedInteger(count, 1, Experts::most);
   experts.perToken = fields.unsignedInteger(ofToken, 1, Experts::most);
   experts.innerSize = fields.unsignedInteger(size, 1, ModelConfig::widest);
@@ -233,7 +230,11 @@ constinit const Family gemma4 = {.architecture = "Gemma4ForCausalLM",
                                  .form = form,
                                  .layers = layers,
                                  .vary = varyLayer,
-                                 .json = gemma4Json()};
+                                 .json = gemma4Json(),
+                                 .gguf = {.name = "gemma4",
+                                          .keys = {.numbers = Gemma4Gguf::cap},
+                                          .readLayers = Gemma4Gguf::readLayers,
+                                          .readOwn = Gemma4Gguf::readOwn}};
 
 constinit const Family gemma4Unified = {.architecture = "Gemma4UnifiedForCausalLM",
                                         .form = form,

@@ -19,9 +19,10 @@ inline constexpr std::string_view kDivisors = "rope_freqs.weight",
 /// JsonFields, with names that stand behind "ARCHITECTURE.".
 class GgufFields {
 public:
-  /// Both must outlive this.
-  GgufFields(JsonFields &fields, std::string_view architecture, std::span<const Tensor> tensors)
-      : fields(fields), prefix(message(architecture, ".")), tensors(tensors) {}
+  /// All must outlive this; `fields` reads `metadata`.
+  GgufFields(JsonFields &fields, const Json &metadata, std::string_view architecture,
+             std::span<const Tensor> tensors)
+      : fields(fields), metadata(metadata), prefix(message(architecture, ".")), tensors(tensors) {}
 
   std::string key(std::string_view name) const { return prefix + std::string(name); }
   bool has(std::string_view name) const { return fields.has(key(name)); }
@@ -48,6 +49,36 @@ public:
                   "convert the model again");
     values.resize(layers);
     return values;
+  }
+  /// Of a key that must be given: one integer for all layers, or a list of one for each.
+  std::vector<uint64_t> countsOfLayers(std::string_view name, uint64_t layers, uint64_t least,
+                                       uint64_t most) {
+    const auto member = metadata.find(key(name));
+    if (!member || !member->isArray())
+      return std::vector<uint64_t>(layers, unsignedInteger(name, least, most));
+    std::vector<uint64_t> values =
+        unsignedIntegers(name, least, most).value_or(std::vector<uint64_t>{});
+    if (values.size() != layers)
+      fail(name, message("a list of ", values.size(), " numbers for ", layers, " layers"),
+           "convert the model again");
+    values.resize(layers, least);
+    return values;
+  }
+  /// Of a key that must be given: a flag for each layer. More may follow, of layers that only draft.
+  std::vector<bool> flagsOfLayers(std::string_view name, uint64_t layers) {
+    fields.has(key(name));
+    const auto member = metadata.at(key(name));
+    std::vector<bool> flags;
+    for (size_t i = 0; member && member->isArray() && i < member->size(); ++i)
+      if (const auto flag = member->element(i).boolean())
+        flags.push_back(*flag);
+    if (!member)
+      fail(name, member.error().what, member.error().fix, member.error().code);
+    else if (flags.size() < layers || flags.size() != member->size())
+      fail(name, message("this is no list of a flag for each of ", layers, " layers"),
+           "convert the model again");
+    flags.resize(layers);
+    return flags;
   }
   double number(std::string_view name, double least, double most) {
     return fields.number(key(name), least, most);
@@ -76,6 +107,7 @@ public:
 
 private:
   JsonFields &fields;
+  const Json &metadata;
   std::string prefix;
   std::span<const Tensor> tensors;
 };

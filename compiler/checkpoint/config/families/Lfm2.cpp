@@ -60,6 +60,26 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
   readConvLayers(fields, config);
 }
 
+/// Of each layer that has no KV heads, the convolution takes the place of attention.
+static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
+  constexpr std::string_view key = "attention.head_count_kv";
+  config.mlp.innerSize = fields.unsignedInteger("feed_forward_length", 1, ModelConfig::widest);
+  const std::vector<uint64_t> all =
+      fields.countsOfLayers(key, config.layerCount(), 0, config.attention.heads);
+  const uint64_t most = std::ranges::max(all);
+  config.attention.kvHeads = std::max<uint64_t>(most, 1);
+  for (uint64_t heads : all) {
+    config.convLayers.push_back(heads == 0);
+    if (heads != 0 && heads != most)
+      fields.fail(key, "layers with attention differ in this number, which is not supported",
+                  "use a model whose layers with attention are all alike");
+  }
+}
+
+static void readGgufConvolution(GgufFields &fields, ConfigDraft &config) {
+  config.shortConv->taps = fields.unsignedInteger("shortconv.l_cache", 2, ShortConv::mostTaps);
+}
+
 static constexpr ModelForm form = {.names = {.norm = "model.embedding_norm",
                                              .output = "out_proj",
                                              .queryNorm = "q_layernorm",
@@ -95,7 +115,11 @@ static constexpr ConfigJson denseJson() {
 }
 
 constinit const Family lfm2 = {
-    .architecture = "Lfm2ForCausalLM", .form = form, .layers = layers, .json = denseJson()};
+    .architecture = "Lfm2ForCausalLM",
+    .form = form,
+    .layers = layers,
+    .json = denseJson(),
+    .gguf = {.name = "lfm2", .readLayers = readGgufLayers, .readOwn = readGgufConvolution}};
 
 //===- LFM2-MoE -----------------------------------------------------------------------------===//
 
@@ -120,6 +144,12 @@ static void readExperts(JsonFields &fields, ConfigDraft &config) {
   makeFirstDense(config, fields.unsignedIntegerOr("num_dense_layers", 2, 0, config.layerCount()));
 }
 
+static void readGgufExperts(GgufFields &fields, ConfigDraft &config) {
+  readGgufConvolution(fields, config);
+  readRoutedExperts(fields, config, /*gating=*/2);
+  config.experts->routing.bias = "expert_bias";
+}
+
 static constexpr LayerPattern sparseLayers() {
   LayerPattern own = layers;
   own.experts = biasedExperts();
@@ -135,6 +165,9 @@ static constexpr ConfigJson sparseJson() {
 constinit const Family lfm2Moe = {.architecture = "Lfm2MoeForCausalLM",
                                   .form = form,
                                   .layers = sparseLayers(),
-                                  .json = sparseJson()};
+                                  .json = sparseJson(),
+                                  .gguf = {.name = "lfm2moe",
+                                           .readLayers = readGgufLayers,
+                                           .readOwn = readGgufExperts}};
 
 } // namespace ingot::checkpoint::families
