@@ -40,6 +40,70 @@ def attention_factor(config):
     return math.sqrt(1 + math.log(growth) / math.log(trained))
 
 
+# Tensors of LFM2, which its converter names after where they stand, and its keys.
+LFM2 = {"attn_norm": "operator_norm", "ffn_norm": "ffn_norm", "attn_output": "self_attn.out_proj",
+        "attn_q_norm": "self_attn.q_layernorm", "attn_k_norm": "self_attn.k_layernorm",
+        **{f"ffn_{part}": f"feed_forward.{name}"
+           for part, name in (("gate", "w1"), ("up", "w3"), ("down", "w2"))},
+        **{f"shortconv.{part}": f"conv.{part}" for part in ("conv", "in_proj", "out_proj")}}
+LFM2_KEYS = {"vocab_size": "vocab_size", "shortconv.l_cache": "conv_L_cache",
+             "attention.head_count_kv": lambda config: [
+                 config["num_key_value_heads"] if layer in attending(config) else 0
+                 for layer in range(config["num_hidden_layers"])],
+             **dict.fromkeys(("attention.key_length", "attention.value_length",
+                              "rope.dimension_count"))}
+GEMMA4 = {**GEMMA_NORMS, "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
+          **{f"post_ffw_norm_{i}": f"post_feedforward_layernorm_{i}" for i in (1, 2)},
+          "ffn_gate_inp": "router.proj", "ffn_gate_inp.scale": "router.scale",
+          "ffn_gate_up_exps.weight": "experts.gate_up_proj",
+          "ffn_down_exps.weight": "experts.down_proj",
+          "ffn_down_exps.scale": "router.per_expert_scale",
+          "inp_gate": "per_layer_input_gate", "proj": "per_layer_projection",
+          "post_norm": "post_per_layer_input_norm", "layer_output_scale.weight": "layer_scalar"}
+
+
+def attending(config):
+    """The layers of LFM2 that have attention."""
+    kinds = config.get("layer_types", ())
+    return config.get("full_attn_idxs") or [
+        layer for layer, kind in enumerate(kinds) if kind == "full_attention"]
+
+
+def adjusted_width(config):
+    multiple = config["block_multiple_of"]
+    return -(-int(2 * config["block_ff_dim"] / 3) // multiple) * multiple
+
+
+def slides(config):
+    return [kind == "sliding_attention" for kind in config["layer_types"]]
+
+
+def gemma4_kv_heads(config):
+    heads = config["num_key_value_heads"]
+    full = config.get("num_global_key_value_heads")
+    return [heads if own else full for own in slides(config)] if full else heads
+
+
+def gemma4_widths(config):
+    width, layers = config["intermediate_size"], config["num_hidden_layers"]
+    owners = layers - config.get("num_kv_shared_layers", 0)
+    return [width if layer < owners else 2 * width for layer in range(layers)] if config.get(
+        "use_double_wide_mlp") else width
+
+
+GEMMA4_KEYS = {
+    "attention.head_count_kv": gemma4_kv_heads, "feed_forward_length": gemma4_widths,
+    "attention.sliding_window": "sliding_window", "attention.sliding_window_pattern": slides,
+    "attention.shared_kv_layers": lambda config: config.get("num_kv_shared_layers", 0),
+    "embedding_length_per_layer_input": "hidden_size_per_layer_input",
+    "final_logit_softcapping": "final_logit_softcapping",
+    **{key: "global_head_dim" for key in ("attention.key_length", "attention.value_length",
+                                          "rope.dimension_count")},
+    **{f"{key}_swa": "head_dim" for key in ("attention.key_length", "attention.value_length",
+                                            "rope.dimension_count")},
+    **{key: lambda config, kind=kind: config["rope_parameters"][f"{kind}_attention"]["rope_theta"]
+       for key, kind in (("rope.freq_base", "full"), ("rope.freq_base_swa", "sliding"))}}
+
 # Of families that are converted here: the architecture's name, tensors with other names than those
 # above, and keys of the architecture with those of config.json that they come from.
 FAMILIES = {
@@ -142,6 +206,15 @@ FAMILIES = {
             "rope.dimension_count": lambda config: round(
                 config["rotary_pct"] * config["head_dim"])}),
     "starcoder2": ("starcoder2", {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}, {}),
+    "lfm2": ("lfm2", LFM2, {**LFM2_KEYS, "feed_forward_length": adjusted_width}),
+    "lfm2_moe": ("lfm2moe", {**LFM2, "ffn_gate_inp": "feed_forward.gate",
+                             "exp_probs_b": "feed_forward.expert_bias"}, {
+        **LFM2_KEYS, **EXPERT_KEYS, "leading_dense_block_count": "num_dense_layers",
+        "expert_gating_func": 2}),
+    "gemma4": ("gemma4", GEMMA4, GEMMA4_KEYS),
+    "gemma4_shared": ("gemma4", GEMMA4, GEMMA4_KEYS),
+    "gemma4_moe": ("gemma4", GEMMA4, {
+        **GEMMA4_KEYS, **EXPERT_KEYS, "expert_used_count": "top_k_experts"}),
     "stablelm_plain": ("stablelm", {}, {"rope.dimension_count": lambda config: round(
         config["partial_rotary_factor"] * config["head_dim"])}),
 }
@@ -165,13 +238,22 @@ CONVERTIBLE = {
     "phi3_long": {"sliding_window": 24, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0, 1.125, 1.25, 1.5, 1.75, 2.0],
         "long_factor": [1.0, 1.5, 2.25, 3.5, 6.0, 11.0]}},
+    "lfm2_moe": {"routed_scaling_factor": 1.0},
     "qwen2_moe": {"mlp_only_layers": []},
     "qwen3_moe": {"decoder_sparse_step": 1},
 }
 
 
+# Families whose layers differ, and that are converted as they are.
+VARIED = ("gemma4", "gemma4_moe", "gemma4_shared", "lfm2", "lfm2_moe")
+
+
 def tensors_of(name, config):
     """Name to shape of what a checkpoint of that family has, each layer as the last one there."""
+    if name in VARIED:
+        return {tensor: [config["vocab_size"] if tensor.startswith("model.embed_tokens") and not at
+                         else rows for at, rows in enumerate(shape)]
+                for tensor, shape in models.stored_tensors()[name].items()}
     count = {**CONVERTIBLE.get(name, {}), **models.CASES[name].config}["num_hidden_layers"]
     recorded, last = {}, f"model.layers.{count - 1}."
     for tensor, shape in models.stored_tensors()[name].items():
@@ -283,9 +365,16 @@ def file_tensors(config, tensors, paired, norms=()):
     """The tensors of a checkpoint as a GGUF file has them."""
     names = {"token_embd.weight": "model.embed_tokens.weight", "output.weight": "lm_head.weight",
              "output_norm.weight": "model.norm.weight", "output_norm.bias": "model.norm.bias",
+             "token_embd_norm.weight": "model.embedding_norm.weight",
+             "per_layer_token_embd.weight": "model.embed_tokens_per_layer.weight",
+             "per_layer_model_proj.weight": "model.per_layer_model_projection.weight",
+             "per_layer_proj_norm.weight": "model.per_layer_projection_norm.weight",
              "position_embd.weight": "model.wpe.weight"}
     for layer in range(config["num_hidden_layers"]):
         for ours, theirs in {**LAYER_NAMES, **dict(norms)}.items():
+            if ours.endswith((".weight", ".scale")):
+                names[f"blk.{layer}.{ours}"] = f"model.layers.{layer}.{theirs}"
+                continue
             for kind in ("weight", "bias"):
                 names[f"blk.{layer}.{ours}.{kind}"] = f"model.layers.{layer}.{theirs}.{kind}"
             if theirs.endswith("_bias"):
@@ -301,6 +390,8 @@ def file_tensors(config, tensors, paired, norms=()):
             data = by_pairs(data, shape[0], heads[part])
         if ours.endswith("exp_probs_b.bias"):
             shape = shape[-1:]
+        if part == "conv":
+            shape = [shape[0], shape[2]]
         result[ours] = ({"F32": F32, "BF16": BF16}[dtype], shape, data)
     return result
 
@@ -311,11 +402,15 @@ def stacks(config, tensors):
     module, parts, count = (
         ("block_sparse_moe", ("w1", "w3", "w2"), config["num_local_experts"])
         if config["model_type"] in ("mixtral", "minimax_m2") else
+        ("feed_forward", ("w1", "w3", "w2"), config["num_experts"])
+        if config["model_type"] == "lfm2_moe" else
         ("mlp", ("gate_proj", "up_proj", "down_proj"), next(
             (config[key] for key in ("num_experts", "n_routed_experts", "moe_num_experts")
              if key in config), 0)))
     for layer in range(config["num_hidden_layers"] if count else 0):
         for ours, theirs in zip(("gate", "up", "down"), parts):
+            if layer < config.get("num_dense_layers", 0):
+                break
             matrices = [tensors[f"model.layers.{layer}.{module}.experts.{expert}.{theirs}.weight"]
                         for expert in range(count)]
             result[f"blk.{layer}.ffn_{ours}_exps.weight"] = (
@@ -435,7 +530,16 @@ def llama4_stacks(config, tensors):
     return result
 
 
-STACKS = {"gpt_oss": gpt_oss_stacks, "llama4": llama4_stacks}
+# Those of Gemma 4 are stacks already.
+STACKS = {"gpt_oss": gpt_oss_stacks, "llama4": llama4_stacks, "gemma4_moe": lambda *_: {}}
+
+
+def proportional(config):
+    """The tensor by which heads of Gemma 4's full layers rotate: the first pairs do."""
+    share = config["rope_parameters"]["full_attention"]["partial_rotary_factor"]
+    pairs, turning = config["global_head_dim"] // 2, int(config["global_head_dim"] * share / 2)
+    numbers = array.array("f", [1.0] * turning + [1e30] * (pairs - turning))
+    return F32, [pairs], numbers.tobytes()
 
 
 def mxfp4_stacks(config, tensors):
@@ -473,8 +577,9 @@ def metadata(architecture, config, folder, more=()):
             "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
             "attention.value_length": "head_dim", "rope.dimension_count": "head_dim",
             "rope.freq_base": "rope_theta", **dict(more)}
-    if "rms_norm_eps" in config:
-        keys["attention.layer_norm_rms_epsilon"] = "rms_norm_eps"
+    rms = next((key for key in ("rms_norm_eps", "norm_eps") if key in config), None)
+    if rms:
+        keys["attention.layer_norm_rms_epsilon"] = rms
     else:
         keys["attention.layer_norm_epsilon"] = lambda _: 1e-5  # what all take by default
     result = {"general.architecture": architecture}
@@ -487,7 +592,7 @@ def metadata(architecture, config, folder, more=()):
                 for layer in range(config["num_hidden_layers"])]
     result.update({f"{architecture}.{ours}": theirs(config) if callable(theirs) else
                    config[theirs] if isinstance(theirs, str) else theirs
-                   for ours, theirs in keys.items()})
+                   for ours, theirs in keys.items() if theirs is not None})
     tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     tokens, types = [""] * config["vocab_size"], [1] * config["vocab_size"]
     for token, number in tokenizer["model"]["vocab"].items():

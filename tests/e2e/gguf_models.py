@@ -15,8 +15,8 @@ import unittest
 import harness
 from gguf_files import (as_llamas, BF16, CONVERTIBLE, DATA, F32, FAMILIES, file_tensors, gguf,
                         IQ2_S, iq2_s, IQ3_S, iq3_s, metadata, MXFP4, mxfp4_of_directory,
-                        mxfp4_stacks, PAIRED, Q4_K, q4_k, Q8_0, q8_0, Q8_K, SAME_IN_BOTH,
-                        single_experts, STACKS, stacks, tensors_of)
+                        mxfp4_stacks, PAIRED, proportional, Q4_K, q4_k, Q8_0, q8_0, Q8_K,
+                        SAME_IN_BOTH, single_experts, STACKS, stacks, tensors_of)
 from qwen2_family import bf16, read_tensors, write_tensors
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
@@ -105,6 +105,8 @@ class GgufModels(harness.BuildTest):
                   ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
         config = {"head_dim": 16, **models.CASES[name].config, "max_position_embeddings": 256,
                   **CONVERTIBLE.get(name, {}), **shared}
+        if "vocab_size_per_layer_input" in config:
+            config["vocab_size_per_layer_input"] = config["vocab_size"]
         (folder / "config.json").write_text(json.dumps(config))
         models.write_safetensors(folder / "model.safetensors", models.Case(
             config, embeddings=0.2).checkpoint(tensors_of(name, config)))
@@ -116,7 +118,9 @@ class GgufModels(harness.BuildTest):
             for kind in ("short", "long"):
                 numbers = array.array("f", config["rope_scaling"][f"{kind}_factor"])
                 tensors[f"rope_factors_{kind}.weight"] = F32, [len(numbers)], numbers.tobytes()
-        if architecture.startswith("gemma"):  # Converters add 1.
+        if architecture == "gemma4":
+            tensors["rope_freqs.weight"] = proportional(config)
+        if architecture in ("gemma2", "gemma3"):  # Converters add 1.
             for tensor, (kind, shape, data) in tensors.items():
                 if tensor.endswith("norm.weight"):
                     tensors[tensor] = kind, shape, array.array(
@@ -128,8 +132,8 @@ class GgufModels(harness.BuildTest):
     def check_family(self, name):
         folder, path = self.family(name, STACKS.get(name, stacks))
         theirs, ours = self.built("theirs", folder), self.built("ours", path)
-        # Norms of Gemma are sums that the build forms, or those that the file has.
-        same = SAME_IN_BOTH - ({"weights"} if name.startswith("gemma") else set())
+        # Norms of these are sums that the build forms, or those that the file has.
+        same = SAME_IN_BOTH - ({"weights"} if name in ("gemma2", "gemma3") else set())
         self.assertEqual(self.differing(theirs, ours) & same, set())
         self.assertEqual(self.ids(theirs), self.ids(ours))
 
@@ -214,6 +218,27 @@ class GgufModels(harness.BuildTest):
                          {"weights 'MXFP4.codebook'", "weights 'e2m1.codebook'",
                           "weights 'MXFP4.scales.codebook'", "weights 'e8m0.codebook'"})
         self.assertEqual(self.ids(theirs), self.ids(ours))
+
+    def test_gates_and_ups_of_gemma4_in_one_stack_of_blocks(self):
+        changed = {}
+
+        def in_blocks(_, stored):
+            numbers, stacked = random.Random(7), {}
+            changed.update(stored)
+            for name, (kind, shape, _) in stored.items():
+                if name.endswith("experts.gate_up_proj"):
+                    blocks, values = q8_0(math.prod(shape) // 32, numbers)
+                    changed[name] = kind, shape, values.tobytes()
+                    layer = name.split(".")[2]
+                    stacked[f"blk.{layer}.ffn_gate_up_exps.weight"] = Q8_0, shape, blocks
+            return stacked
+
+        folder, path = self.family("gemma4_moe", in_blocks)
+        write_tensors(folder / "model.safetensors", changed)
+        recipe = self.folder / "f32.yaml"
+        recipe.write_text("version: 1\nactivations: f32\n")
+        self.assertEqual(self.ids(self.built("theirs", folder)),
+                         self.ids(self.built("ours", path, "--recipe", recipe)))
 
     def test_experts_in_blocks(self):
         self.check_blocks((Q4_K, q4_k, 256), (Q8_0, q8_0, 32))

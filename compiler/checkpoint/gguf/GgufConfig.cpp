@@ -45,8 +45,7 @@ constexpr std::string_view tokensKey = "tokenizer.ggml.tokens";
 /// Texts of tokens that end a turn or a text.
 constexpr std::string_view endTexts[] = {
     "<|eot_id|>", "<|eom_id|>",    "<|end_of_text|>", "<|im_end|>",         "<|end|>", "<|return|>",
-    "<|call|>",   "<|endoftext|>", "<end_of_turn>",   "<end_of_utterance>", "<EOT>",
-    "<turn|>"};
+    "<|call|>",   "<|endoftext|>", "<end_of_turn>",   "<end_of_utterance>", "<EOT>",   "<turn|>"};
 
 /// The metadata without the tokenizer's, which may take tens of megabytes.
 Json withoutVocabulary(const GgufModel &model) {
@@ -61,8 +60,9 @@ class ConfigReader {
 public:
   /// `named`: the family that general.architecture names.
   ConfigReader(GgufModel &model, const Family &named)
-      : model(model), metadata(model.metadata), fields(metadata, model.metadata, named.gguf.name, model.tensors),
-        gguf(named.gguf), family(hasExperts() ? *gguf.withExperts : named),
+      : model(model), metadata(model.metadata),
+        fields(metadata, model.metadata, named.gguf.name, model.tensors), gguf(named.gguf),
+        family(hasExperts() ? *gguf.withExperts : named),
         config(withoutVocabulary(model), family.form, family.layers) {}
 
   Expected<ModelConfig> read() {

@@ -41,16 +41,15 @@ bool haveExpertsBesideMlps(const ModelConfig &config) {
 NameRows namesOfModel(const ModelConfig &config) {
   const ModuleNames &names = config.names;
   // LFM2's converter goes by how Hugging Face calls the last norm.
-  NameRows rows = {{"token_embd.", message(names.embedding, ".")},
-                   {"position_embd.", message(names.positions, ".")},
-                   {haveConvolutions(config) ? "token_embd_norm." : "output_norm.",
-                    message(names.norm, ".")},
-                   {"output.", message(names.head, ".")}};
+  NameRows rows = {
+      {"token_embd.", message(names.embedding, ".")},
+      {"position_embd.", message(names.positions, ".")},
+      {haveConvolutions(config) ? "token_embd_norm." : "output_norm.", message(names.norm, ".")},
+      {"output.", message(names.head, ".")}};
   if (config.layerInputs.columns != 0)
-    rows.insert(rows.end(),
-                {{"per_layer_token_embd.", "model.embed_tokens_per_layer."},
-                 {"per_layer_model_proj.", "model.per_layer_model_projection."},
-                 {"per_layer_proj_norm.", "model.per_layer_projection_norm."}});
+    rows.insert(rows.end(), {{"per_layer_token_embd.", "model.embed_tokens_per_layer."},
+                             {"per_layer_model_proj.", "model.per_layer_model_projection."},
+                             {"per_layer_proj_norm.", "model.per_layer_projection_norm."}});
   return rows;
 }
 

@@ -231,9 +231,9 @@ Expected<TokenizerSpec> parseGgufTokenizer(const Json &metadata) {
     addBos = (*rule)->addBos;
     done = readByteLevel(metadata, **rule, spec);
   } else {
-    return given->error("INGOT-E1403",
-                        message("the tokenizer model ", inQuotes(*model), " is not supported"),
-                        "supported are llama (sentencepiece BPE), gpt2 (byte-level BPE) and gemma4");
+    return given->error(
+        "INGOT-E1403", message("the tokenizer model ", inQuotes(*model), " is not supported"),
+        "supported are llama (sentencepiece BPE), gpt2 (byte-level BPE) and gemma4");
   }
   if (done)
     done = readSpecialIds(metadata, addBos, spec);

@@ -73,6 +73,23 @@ TEST(GgufTokenizer, Scored) {
   EXPECT_EQ(encode(bare, "ab", /*addSpecial=*/true), (Ids{7, 2}));
 }
 
+TEST(GgufTokenizer, MergesTextsThatAreNotCut) {
+  GgufWriter writer;
+  writer.string("tokenizer.ggml.model", "gemma4");
+  writer.strings("tokenizer.ggml.tokens", {"<unk>", "<bos>", "<turn|>", "<0x41>", "a", "b",
+                                           "\u2581", "a\u2581", "a\u2581b", "<|tool>", "\u00e9"});
+  writer.numbers("tokenizer.ggml.scores", std::vector<float>(11, -1000));
+  writer.numbers("tokenizer.ggml.token_type",
+                 std::vector<int32_t>{3, 3, 3, 6, 1, 1, 1, 1, 1, 4, 1});
+  writer.strings("tokenizer.ggml.merges", {"a \u2581", "a\u2581 b"});
+  writer.u32("tokenizer.ggml.bos_token_id", 1).u32("tokenizer.ggml.unknown_token_id", 0);
+  writer.boolean("tokenizer.ggml.add_space_prefix", false);
+  const LoadedTokenizer tokenizer = load(expectValue(parse(writer)));
+  EXPECT_EQ(encode(tokenizer, "a b A", /*addSpecial=*/true), (Ids{1, 8, 6, 3}));
+  EXPECT_EQ(encode(tokenizer, "b<|tool>\u00e9<turn|>"), (Ids{5, 9, 10, 2}));
+  EXPECT_EQ(tokenizer->decode(Ids{8, 6, 3, 10}), "a b A\u00e9");
+}
+
 TEST(GgufTokenizer, TakesBosFromTheRuleOrTheFlag) {
   auto prefix = [](const std::string &pre, const std::function<void(GgufWriter &)> &add) {
     GgufWriter writer = byteLevel(pre);

@@ -64,7 +64,8 @@ public:
     values.resize(layers, least);
     return values;
   }
-  /// Of a key that must be given: a flag for each layer. More may follow, of layers that only draft.
+  /// Of a key that must be given: a flag for each layer. More may follow, of layers that only
+  /// draft.
   std::vector<bool> flagsOfLayers(std::string_view name, uint64_t layers) {
     fields.has(key(name));
     const auto member = metadata.at(key(name));

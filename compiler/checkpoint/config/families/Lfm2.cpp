@@ -162,12 +162,11 @@ static constexpr ConfigJson sparseJson() {
   return own;
 }
 
-constinit const Family lfm2Moe = {.architecture = "Lfm2MoeForCausalLM",
-                                  .form = form,
-                                  .layers = sparseLayers(),
-                                  .json = sparseJson(),
-                                  .gguf = {.name = "lfm2moe",
-                                           .readLayers = readGgufLayers,
-                                           .readOwn = readGgufExperts}};
+constinit const Family lfm2Moe = {
+    .architecture = "Lfm2MoeForCausalLM",
+    .form = form,
+    .layers = sparseLayers(),
+    .json = sparseJson(),
+    .gguf = {.name = "lfm2moe", .readLayers = readGgufLayers, .readOwn = readGgufExperts}};
 
 } // namespace ingot::checkpoint::families

@@ -236,6 +236,136 @@ TEST(GgufCheckpoint, ReadsListsWithOneNumberForEachLayer) {
   EXPECT_TRUE(failsWith(list({-1, -1}), "INGOT-E1006"));
 }
 
+/// Adds a list of flags, as converters write it.
+static GgufWriter &addFlags(GgufWriter &writer, std::string_view key,
+                            const std::vector<bool> &values) {
+  std::string elements;
+  for (bool value : values)
+    elements.push_back(value ? '\1' : '\0');
+  return writer.key(key, 9, GgufWriter::array(7, values.size(), elements));
+}
+
+TEST(GgufCheckpoint, HasConvolutionsInLayersWithoutKvHeads) {
+  auto lfm2 = [](const std::vector<int32_t> &heads, bool hasTaps = true) {
+    return openWith(
+        [&](GgufWriter &writer) {
+          writer.numbers("lfm2.attention.head_count_kv", heads);
+          if (hasTaps)
+            writer.u32("lfm2.shortconv.l_cache", 3);
+          writer.tensor("blk.0.shortconv.conv.weight", 0, {3, 8}, std::string(96, 'c'));
+          writer.tensor("token_embd_norm.weight", 0, {8}, std::string(32, 'n'));
+        },
+        "lfm2", {"attention.head_count_kv"});
+  };
+  auto model = lfm2({0, 1});
+  ASSERT_TRUE(succeeds(model));
+  const ModelConfig &config = model->config();
+  EXPECT_EQ(std::get<ShortConv>(config.layers[0].tokenMixer).taps, 3u);
+  EXPECT_FALSE(std::get<ShortConv>(config.layers[0].tokenMixer).bias);
+  EXPECT_EQ(config.layers[1].attention()->kvHeads, 1u);
+  EXPECT_EQ(config.layers[1].attention()->queryKeyNorm, QueryKeyNorm::Heads);
+  const Tensor *filters = model->find("model.layers.0.conv.conv.weight");
+  ASSERT_NE(filters, nullptr);
+  EXPECT_EQ(filters->shape, (std::vector<uint64_t>{8, 1, 3}));
+  EXPECT_EQ(model->shownName(filters->name), "blk.0.shortconv.conv.weight");
+  EXPECT_NE(model->find("model.embedding_norm.weight"), nullptr);
+
+  EXPECT_TRUE(failsWith(lfm2({0, 1}, /*hasTaps=*/false), "INGOT-E1005", {"shortconv.l_cache"}));
+  for (const auto &bad : {std::vector<int32_t>{0}, {0, 1, 1}})
+    EXPECT_TRUE(failsWith(lfm2(bad), "INGOT-E1114", {"head_count_kv", "for 2 layers"}));
+  EXPECT_TRUE(failsWith(lfm2({2, 1}), "INGOT-E1114", {"head_count_kv", "differ"}));
+  EXPECT_TRUE(
+      failsWith(openWith([](GgufWriter &writer) { writer.u32("lfm2.shortconv.l_cache", 3); },
+                         "lfm2", {"attention.head_count_kv"}),
+                "INGOT-E1005", {"head_count_kv"}));
+}
+
+/// A model of Gemma 4 with a layer that slides and a full one, but for keys in `without`.
+static Expected<Checkpoint> openGemma4(std::initializer_list<std::string_view> without = {},
+                                       const std::function<void(GgufWriter &)> &add = {}) {
+  return openWith(
+      [&](GgufWriter &writer) {
+        const std::string prefix = "gemma4.";
+        for (const auto &[key, value] : {std::pair("attention.key_length", 8u),
+                                         {"attention.key_length_swa", 4},
+                                         {"rope.dimension_count", 8},
+                                         {"attention.sliding_window", 16},
+                                         {"embedding_length_per_layer_input", 2}})
+          if (std::ranges::find(without, key) == without.end())
+            writer.u32(prefix + key, value);
+        writer.f32(prefix + "rope.freq_base", 1e6f).f32(prefix + "rope.freq_base_swa", 1e4f);
+        if (std::ranges::find(without, "pattern") == without.end())
+          addFlags(writer, prefix + "attention.sliding_window_pattern", {true, false});
+        if (std::ranges::find(without, "rope_freqs") == without.end())
+          writer.tensor("rope_freqs.weight", 0, {4},
+                        GgufWriter::number(1.0f) + GgufWriter::number(1e30f) +
+                            GgufWriter::number(1e30f) + GgufWriter::number(1e30f));
+        if (add)
+          add(writer);
+      },
+      "gemma4", without);
+}
+
+TEST(GgufCheckpoint, ReadsLayersThatDiffer) {
+  auto model =
+      openGemma4({"attention.head_count_kv", "feed_forward_length"}, [](GgufWriter &writer) {
+        writer.numbers("gemma4.attention.head_count_kv", std::vector<int32_t>{2, 1});
+        writer.u32("gemma4.feed_forward_length", 12);
+        writer.u32("gemma4.expert_count", 3).u32("gemma4.expert_used_count", 2);
+        writer.u32("gemma4.expert_feed_forward_length", 4);
+        writer.tensor("blk.1.ffn_gate_up_exps.weight", 0, {8, 8, 3}, std::string(768, 'g'));
+        writer.tensor("blk.1.layer_output_scale.weight", 0, {1}, "1234");
+      });
+  ASSERT_TRUE(succeeds(model));
+  const ModelConfig &config = model->config();
+  const Attention &sliding = *config.layers[0].attention(), &full = *config.layers[1].attention();
+  EXPECT_EQ(std::tuple(sliding.kvHeads, sliding.headDim, sliding.slidingWindow, sliding.valueIsKey),
+            std::tuple(2u, 4u, 16u, false));
+  EXPECT_EQ(std::tuple(full.kvHeads, full.headDim, full.slidingWindow, full.valueIsKey),
+            std::tuple(1u, 8u, 0u, true));
+  EXPECT_EQ(config.ropes[*full.rope].type, RopeType::Proportional);
+  EXPECT_EQ(config.ropes[*full.rope].turningPairs(8), 1u);
+  EXPECT_EQ(config.ropes[*sliding.rope], Rope());
+  EXPECT_EQ(config.layerInputs.columns, 2u);
+  EXPECT_FALSE(config.normsLessOne);
+  for (uint64_t expert = 0; expert < 3; ++expert)
+    for (bool up : {false, true}) {
+      const Tensor *matrix = model->find(
+          message("model.layers.1.experts.", expert, up ? ".up_proj.weight" : ".gate_proj.weight"));
+      ASSERT_NE(matrix, nullptr);
+      EXPECT_EQ(matrix->shape, (std::vector<uint64_t>{4, 8}));
+      EXPECT_EQ(matrix->offset - model->find("model.layers.1.experts.0.gate_proj.weight")->offset,
+                256 * expert + (up ? 128 : 0));
+    }
+  EXPECT_NE(model->find("model.layers.1.layer_scalar"), nullptr);
+}
+
+TEST(GgufCheckpoint, RefusesListsThatDoNotFitTheLayers) {
+  auto list = [](std::string_view key, const std::vector<int32_t> &values, uint32_t shared = 0) {
+    return openGemma4({key}, [&](GgufWriter &writer) {
+      writer.numbers(message("gemma4.", key), values);
+      writer.u32("gemma4.attention.shared_kv_layers", shared);
+    });
+  };
+  EXPECT_TRUE(failsWith(list("attention.head_count_kv", {1}), "INGOT-E1114", {"for 2 layers"}));
+  EXPECT_TRUE(failsWith(list("feed_forward_length", {12, 12, 12}), "INGOT-E1114",
+                        {"feed_forward_length", "3 numbers"}));
+  EXPECT_TRUE(failsWith(list("feed_forward_length", {12, 24}), "INGOT-E1114", {"twice as wide"}));
+  EXPECT_TRUE(failsWith(list("feed_forward_length", {12, 24}, 1), "INGOT-E1051",
+                        {"shared_kv_layers", "layer 1"}));
+  for (std::string_view key :
+       {"attention.key_length_swa", "attention.sliding_window", "embedding_length_per_layer_input"})
+    EXPECT_TRUE(failsWith(openGemma4({key}), "INGOT-E1005", {key}));
+  EXPECT_TRUE(failsWith(openGemma4({"pattern"}), "INGOT-E1005", {"sliding_window_pattern"}));
+  EXPECT_TRUE(failsWith(openGemma4({"pattern"},
+                                   [](GgufWriter &writer) {
+                                     addFlags(writer, "gemma4.attention.sliding_window_pattern",
+                                              {true});
+                                   }),
+                        "INGOT-E1114", {"flag for each of 2 layers"}));
+  EXPECT_TRUE(failsWith(openGemma4({"rope_freqs"}), "INGOT-E1115", {"rope_freqs.weight"}));
+}
+
 TEST(GgufCheckpoint, ReadsRotaryScaling) {
   auto rope = [](std::string_view type, float factor, std::string_view key = "factor") {
     auto checkpoint = openWith([&](GgufWriter &writer) {
