@@ -69,7 +69,7 @@ static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
   const uint64_t most = std::ranges::max(all);
   config.attention.kvHeads = std::max<uint64_t>(most, 1);
   for (uint64_t heads : all) {
-    config.convLayers.push_back(heads == 0);
+    config.otherLayers.push_back(heads == 0);
     if (heads != 0 && heads != most)
       fields.fail(key, "layers with attention differ in this number, which is not supported",
                   "use a model whose layers with attention are all alike");
@@ -77,7 +77,8 @@ static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
 }
 
 static void readGgufConvolution(GgufFields &fields, ConfigDraft &config) {
-  config.shortConv->taps = fields.unsignedInteger("shortconv.l_cache", 2, ShortConv::mostTaps);
+  std::get<ShortConv>(*config.other).taps =
+      fields.unsignedInteger("shortconv.l_cache", 2, ShortConv::mostTaps);
 }
 
 static constexpr ModelForm form = {.names = {.norm = "model.embedding_norm",
