@@ -39,7 +39,7 @@ engine::KernelVariant combineKernel(llm::CombineOp op);
 /// kernels/GroupRows.cpp: a tile per expert. Nothing where the rows are no multiple of T, S or L.
 std::optional<engine::KernelVariant> groupRowsKernel(llm::GroupRowsOp op);
 
-/// kernels/CausalConv.cpp: a tile per sequence and 64 columns.
+/// CausalConv.cpp of the target: a tile per sequence and 64 columns.
 engine::KernelVariant causalConvKernel(llm::CausalConvOp op);
 
 } // namespace ingot::codegen
