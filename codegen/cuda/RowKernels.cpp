@@ -46,6 +46,7 @@ static Declined addKernels(llm::EmbedOp op, Kernels &kernels) {
   int64_t items = rowMajor ? columns / vectorWidth(columns) : columns;
   int64_t threads = threadsFor(items, 128);
   CudaVariant variant("Embed", op, threads);
+  variant.integer("table_rows", op.getTable().getType().getDimSize(0));
   variant.integer("columns", columns);
   variant.integer("row_major", rowMajor ? 1 : 0);
   variant.weight(table);

@@ -81,6 +81,7 @@ static void addWeight(VariantBuilder &variant, const llm::EncodedWeight &weight)
 
 static FailureOr<KernelVariant> kernelFor(llm::EmbedOp op) {
   VariantBuilder variant("Embed", op.getContext());
+  variant.integer("table_rows", typeOf(op.getTable()).getDimSize(0));
   addWeight(variant, op.getEncodedWeight());
   variant.type("result_type", op.getResult());
   variant.rowsOf(op.getResult());

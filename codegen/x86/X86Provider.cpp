@@ -124,6 +124,7 @@ static Declined addKernels(llm::EmbedOp op, llvm::ArrayRef<RangeAttr>, Kernels &
   if (partInner.value_or(0) != 0 && *partInner != 1)
     return "the layout of the table's scales is unknown";
   VariantBuilder variant("Embed", op.getContext());
+  variant.integer("table_rows", typeOf(op.getTable()).getDimSize(0));
   variant.integer("columns", columns);
   variant.weight(table);
   variant.integer("inner", inner);

@@ -374,7 +374,9 @@ private:
 } // namespace
 
 bool compiler::isSmall(Operation *weight) {
-  if (cast<RankedTensorType>(weight->getResult(0).getType()).getDimSize(0) == 1)
+  constexpr int64_t fewest = 8;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(weight->getResult(0).getType()).getShape();
+  if (*llvm::min_element(shape) < fewest)
     return true;
   auto chooses = [](Operation *reader) { return isa<llm::RouteOp>(reader); };
   auto leadsToChoice = [&](Operation *reader) {

@@ -67,7 +67,8 @@ struct ProductList {
 };
 
 /// Whether the matrix that `weight` makes is small though it has two dimensions, so that quantizing
-/// it would save nothing: one row, what llm.route chooses by, or biases that it chooses from.
+/// it would save nothing: fewer than eight rows or columns, what llm.route chooses by, or biases
+/// that it chooses from.
 bool isSmall(mlir::Operation *weight);
 
 /// Puts a tap at the input of every product of @step, which an importer just made of a model of

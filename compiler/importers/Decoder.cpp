@@ -40,9 +40,12 @@ public:
     Value x = embedded();
     if (config.layerInputs.columns != 0)
       inputs = layerInputs(model, x);
+    auto cachesOf = [&](size_t i) { return step.caches().slice(firsts[i], counts[i]); };
+    if (config.altUp.streams > 1)
+      return step.finish(logitsOf(throughStreams(x, cachesOf)));
     for (size_t i = 0; i < config.layers.size(); ++i)
-      x = layer(x, i, step.caches().slice(firsts[i], counts[i]));
-    return step.finish(logitsOf(x));
+      x = layer(x, i, cachesOf(i));
+    return step.finish(logitsOf(wanted(x)));
   }
 
   /// One layer alone, or the embedding, or the head.
@@ -53,7 +56,7 @@ public:
     }
     if (index == static_cast<int64_t>(config.layers.size())) {
       step.begin({}, model.hidden);
-      return step.finish(logitsOf(step.givenEmbeddings()));
+      return step.finish(logitsOf(wanted(step.givenEmbeddings())));
     }
     const auto number = static_cast<size_t>(index);
     const checkpoint::Attention *attention = config.layers[number].attention();
@@ -77,9 +80,15 @@ private:
   int64_t vocabulary() const { return static_cast<int64_t>(config.vocabSize); }
   static std::string tensor(std::string_view module) { return std::string(module) + ".weight"; }
 
-  Value logitsOf(Value x) {
+  /// The rows of `x` that have logits.
+  Value wanted(Value x) {
     step.setSite(Modules::siteOf(names.norm));
-    x = model.norm(step.wantedRows(x), std::string(names.norm));
+    return step.wantedRows(x);
+  }
+
+  /// `x`: of wanted rows.
+  Value logitsOf(Value x) {
+    x = model.norm(x, std::string(names.norm));
     step.setSite(names.head);
     // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
     Value logits = step.linear(x, step.weight(tensor(names.head), {vocabulary(), model.hidden}));
@@ -98,9 +107,39 @@ private:
     return step.boundary(x, "embed");
   }
 
+  static std::string nameOf(size_t layer) { return "layers." + std::to_string(layer); }
+
   Value layer(Value x, size_t index, ArrayRef<Value> caches) {
+    const std::string name = nameOf(index), prefix = "model." + name + ".";
+    Value y = mixed(x, index, caches);
+    if (inputs)
+      y = step.add(y, layerInputTerm(model, y, inputOf(index), prefix));
+    if (config.scaledLayers)
+      y = scaled(y, name);
+    return step.boundary(y, name);
+  }
+
+  /// All layers on the streams of `x`; what they give of the wanted rows. `cachesOf`: a layer's.
+  Value throughStreams(Value x, function_ref<ArrayRef<Value>(size_t)> cachesOf) {
+    Streams streams = spread(model, x);
+    const size_t active = config.altUp.active;
+    for (size_t i = 0; i < config.layers.size(); ++i) {
+      const std::string name = nameOf(i), prefix = "model." + name + ".";
+      Streams before = predicted(model, streams, prefix);
+      Value y = mixed(before[active], i, cachesOf(i));
+      streams = corrected(model, before, y, prefix);
+      addLayerInput(model, streams, inputOf(i), prefix);
+      streams[active] = step.boundary(streams[active], name);
+    }
+    for (Value &stream : streams)
+      stream = wanted(stream);
+    return joined(model, streams);
+  }
+
+  /// What the layer's mixers and norms make of x.
+  Value mixed(Value x, size_t index, ArrayRef<Value> caches) {
     const LayerPlan &plan = config.layers[index];
-    std::string name = "layers." + std::to_string(index), prefix = "model." + name + ".";
+    const std::string name = nameOf(index), prefix = "model." + name + ".";
     auto normed = [&](Value input, std::string_view norm) {
       return model.norm(input, prefix + std::string(norm));
     };
@@ -110,13 +149,15 @@ private:
     const NormPlacement norms = plan.norms;
     const bool results = norms == NormPlacement::Post || norms == NormPlacement::Sandwich;
     Value input = norms == NormPlacement::Post ? x : normed(x, names.inputNorm);
-    Value mixed = std::visit(
+    Value attended = std::visit(
         [&](const auto &mixer) { return mixTokens(model, mixer, input, prefix, caches); },
         plan.tokenMixer);
     if (results)
-      mixed = normed(mixed, names.attentionNorm);
+      attended = normed(attended, names.attentionNorm);
     step.setSite(name + ".post_attention_layernorm");
-    Value middle = added(x, mixed);
+    Value middle = added(x, attended);
+    if (config.laurelRank != 0)
+      middle = withLaurel(model, middle, input, prefix);
     if (norms == NormPlacement::Post)
       input = middle;
     else if (norms != NormPlacement::ParallelShared)
@@ -131,12 +172,7 @@ private:
     step.setSite(name + ".output");
     if (results)
       result = normed(result, names.resultNorm);
-    Value y = added(middle, result);
-    if (inputs)
-      y = addLayerInput(model, y, inputOf(index), prefix);
-    if (config.scaledLayers)
-      y = scaled(y, name);
-    return step.boundary(y, name);
+    return added(middle, result);
   }
 
   /// The layer's part of `inputs`.

@@ -22,12 +22,24 @@ Value ElementFunctions::sum(Value a, Value b) {
   return arith::AddFOp::create(builder, location, a, b);
 }
 
+Value ElementFunctions::difference(Value a, Value b) {
+  return arith::SubFOp::create(builder, location, a, b);
+}
+
 Value ElementFunctions::product(Value a, Value b) {
   return arith::MulFOp::create(builder, location, a, b);
 }
 
 Value ElementFunctions::quotient(Value a, Value b) {
   return arith::DivFOp::create(builder, location, a, b);
+}
+
+Value ElementFunctions::tanh(Value x) { return math::TanhOp::create(builder, location, x); }
+
+Value ElementFunctions::root(Value x) { return math::SqrtOp::create(builder, location, x); }
+
+Value ElementFunctions::atLeast(Value x, double least) {
+  return arith::MaximumFOp::create(builder, location, x, constant(least));
 }
 
 Value ElementFunctions::sigmoidTimes(Value x, Value y) {
@@ -38,15 +50,13 @@ Value ElementFunctions::sigmoidTimes(Value x, Value y) {
 }
 
 Value ElementFunctions::softcap(Value x, double cap) {
-  Value bounded = math::TanhOp::create(builder, location, quotient(x, constant(cap)));
-  return product(bounded, constant(cap));
+  return product(tanh(quotient(x, constant(cap))), constant(cap));
 }
 
 Value ElementFunctions::geluTanh(Value x) {
   Value cube = product(product(x, x), x);
   Value inner = sum(x, product(constant(0.044715), cube));
-  Value bent = math::TanhOp::create(builder, location,
-                                    product(constant(std::sqrt(2 / std::numbers::pi)), inner));
+  Value bent = tanh(product(constant(std::sqrt(2 / std::numbers::pi)), inner));
   return product(product(constant(0.5), x), sum(constant(1), bent));
 }
 
@@ -64,7 +74,7 @@ Value ElementFunctions::gelu(Value x) {
     series = sum(product(series, t), constant(factor));
   Value bell = math::ExpOp::create(builder, location, product(constant(-0.5), product(x, x)));
   Value tail = product(product(series, t), bell);
-  Value positive = arith::MaximumFOp::create(builder, location, x, constant(0));
+  Value positive = atLeast(x, 0);
   return sum(positive, product(product(constant(-0.5), size), tail));
 }
 
@@ -72,7 +82,7 @@ Value ElementFunctions::xielu(const XieluNumbers &numbers, Value x) {
   Value square = product(product(constant(numbers.positive), x), x);
   Value bounded = arith::MinimumFOp::create(builder, location, x, constant(numbers.eps));
   // e^y - 1 = 2t / (1 - t) for t = tanh(y / 2), which keeps its digits where y is small.
-  Value t = math::TanhOp::create(builder, location, product(constant(0.5), bounded));
+  Value t = tanh(product(constant(0.5), bounded));
   Value less = quotient(product(constant(2), t), sum(constant(1), product(constant(-1), t)));
   Value bent = product(sum(less, product(constant(-1), x)), constant(numbers.negative));
   Value isPositive =
@@ -85,7 +95,7 @@ Value ElementFunctions::clampedSwiglu(Value gate, Value up, double limit) {
   constexpr double slope = 1.702;
   gate = arith::MinimumFOp::create(builder, location, gate, constant(limit));
   up = arith::MinimumFOp::create(builder, location, up, constant(limit));
-  up = arith::MaximumFOp::create(builder, location, up, constant(-limit));
+  up = atLeast(up, -limit);
   Value activated = sigmoidTimes(gate, product(gate, constant(slope)));
   return product(sum(up, constant(1)), activated);
 }
@@ -99,7 +109,7 @@ Value ElementFunctions::activated(const ActivationFunction &function, Value x) {
   case Activation::GeluTanh:
     return geluTanh(x);
   case Activation::Relu2: {
-    Value positive = arith::MaximumFOp::create(builder, location, x, constant(0));
+    Value positive = atLeast(x, 0);
     return product(positive, positive);
   }
   case Activation::Xielu:

@@ -27,8 +27,14 @@ public:
 
   mlir::Value constant(double value);
   mlir::Value sum(mlir::Value a, mlir::Value b);
+  mlir::Value difference(mlir::Value a, mlir::Value b);
   mlir::Value product(mlir::Value a, mlir::Value b);
   mlir::Value quotient(mlir::Value a, mlir::Value b);
+  mlir::Value tanh(mlir::Value x);
+  /// The square root of x.
+  mlir::Value root(mlir::Value x);
+  /// x, or `least` where it is less.
+  mlir::Value atLeast(mlir::Value x, double least);
   /// x / (1 + e^-y)
   mlir::Value sigmoidTimes(mlir::Value x, mlir::Value y);
   /// cap * tanh(x / cap)

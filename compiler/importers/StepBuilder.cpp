@@ -490,20 +490,19 @@ Value StepBuilder::scaledRows(Value input, Value scales) {
 }
 
 Value StepBuilder::times(Value a, Value b) {
-  return pointwise(
-      {a, b}, cast<RankedTensorType>(a.getType()),
-      [](ElementFunctions &element, ValueRange x) { return element.product(x[0], x[1]); });
+  return elements(
+      {a, b}, [](ElementFunctions &element, ValueRange x) { return element.product(x[0], x[1]); });
 }
 
 Value StepBuilder::gated(Value input, Value gate) {
-  return pointwise(
-      {input, gate}, cast<RankedTensorType>(input.getType()),
-      [](ElementFunctions &element, ValueRange x) { return element.sigmoidTimes(x[0], x[1]); });
+  return elements({input, gate}, [](ElementFunctions &element, ValueRange x) {
+    return element.sigmoidTimes(x[0], x[1]);
+  });
 }
 
-Value StepBuilder::pointwise(ValueRange inputs, RankedTensorType type,
-                             function_ref<Value(ElementFunctions &, ValueRange)> body) {
-  auto op = llm::PointwiseOp::create(builder, location, type, inputs);
+Value StepBuilder::elements(ValueRange inputs,
+                            function_ref<Value(ElementFunctions &, ValueRange)> body) {
+  auto op = llm::PointwiseOp::create(builder, location, inputs.front().getType(), inputs);
   OpBuilder::InsertionGuard guard(builder);
   size_t count = inputs.size();
   Block *block =
@@ -516,47 +515,50 @@ Value StepBuilder::pointwise(ValueRange inputs, RankedTensorType type,
 }
 
 Value StepBuilder::add(Value a, Value b) {
-  return pointwise({a, b}, cast<RankedTensorType>(a.getType()),
-                   [](ElementFunctions &element, ValueRange x) { return element.sum(x[0], x[1]); });
+  return elements({a, b},
+                  [](ElementFunctions &element, ValueRange x) { return element.sum(x[0], x[1]); });
 }
 
 Value StepBuilder::multiply(Value input, double factor) {
   if (factor == 1)
     return input;
-  return pointwise(input, cast<RankedTensorType>(input.getType()),
-                   [&](ElementFunctions &element, ValueRange x) {
-                     return element.product(x[0], element.constant(factor));
-                   });
+  return elements(input, [&](ElementFunctions &element, ValueRange x) {
+    return element.product(x[0], element.constant(factor));
+  });
+}
+
+Value StepBuilder::rowMeans(Value input) {
+  const int64_t columns = llm::columnsOf(input);
+  const std::vector<float> shares(static_cast<size_t>(columns), 1.0f / static_cast<float>(columns));
+  return linear(input,
+                reshape(literal("row_mean." + std::to_string(columns), shares), {1, columns}));
 }
 
 Value StepBuilder::divide(Value input, double divisor) {
   if (divisor == 1)
     return input;
-  return pointwise(input, cast<RankedTensorType>(input.getType()),
-                   [&](ElementFunctions &element, ValueRange x) {
-                     return element.quotient(x[0], element.constant(divisor));
-                   });
+  return elements(input, [&](ElementFunctions &element, ValueRange x) {
+    return element.quotient(x[0], element.constant(divisor));
+  });
 }
 
 Value StepBuilder::softcap(Value input, double cap) {
   if (cap == 0)
     return input;
-  return pointwise(
-      input, cast<RankedTensorType>(input.getType()),
-      [&](ElementFunctions &element, ValueRange x) { return element.softcap(x[0], cap); });
+  return elements(
+      input, [&](ElementFunctions &element, ValueRange x) { return element.softcap(x[0], cap); });
 }
 
 Value StepBuilder::activatedTimes(const ActivationFunction &function, Value gate, Value up) {
-  return pointwise({gate, up}, cast<RankedTensorType>(gate.getType()),
-                   [&](ElementFunctions &element, ValueRange x) {
-                     return element.activatedTimes(function, x[0], x[1]);
-                   });
+  return elements({gate, up}, [&](ElementFunctions &element, ValueRange x) {
+    return element.activatedTimes(function, x[0], x[1]);
+  });
 }
 
 Value StepBuilder::activated(const ActivationFunction &function, Value input) {
-  return pointwise(
-      input, cast<RankedTensorType>(input.getType()),
-      [&](ElementFunctions &element, ValueRange x) { return element.activated(function, x[0]); });
+  return elements(input, [&](ElementFunctions &element, ValueRange x) {
+    return element.activated(function, x[0]);
+  });
 }
 
 Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor) {

@@ -104,6 +104,12 @@ public:
   mlir::Value add(mlir::Value a, mlir::Value b);
   /// Element by element; `b` may have a number for each row or column.
   mlir::Value times(mlir::Value a, mlir::Value b);
+  /// body(inputs), element by element, as wide as the first; others may have a number for each row
+  /// or column. Targets take six at most.
+  mlir::Value elements(mlir::ValueRange inputs,
+                       llvm::function_ref<mlir::Value(ElementFunctions &, mlir::ValueRange)> body);
+  /// The mean of each row of `input` [T, columns], as [T, 1].
+  mlir::Value rowMeans(mlir::Value input);
   /// input * factor and input / divisor; the input itself for 1.
   mlir::Value multiply(mlir::Value input, double factor);
   mlir::Value divide(mlir::Value input, double divisor);
@@ -138,8 +144,6 @@ private:
   /// Of each row of the routing its expert's row of `table` [experts, columns].
   mlir::Value ofExperts(mlir::Value table, const Routing &routing);
   mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
-  mlir::Value pointwise(mlir::ValueRange inputs, mlir::RankedTensorType type,
-                        llvm::function_ref<mlir::Value(ElementFunctions &, mlir::ValueRange)> body);
 
   const checkpoint::Checkpoint &checkpoint;
   const ImportOptions &options;

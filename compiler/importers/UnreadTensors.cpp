@@ -67,6 +67,12 @@ bool isOfSharer(const ModelConfig &config, uint64_t layer, StringRef name) {
                             std::string_view(name.split('.').first));
 }
 
+/// Whether transformers keeps the tensor for a model that does not read it.
+bool isUnusedScale(const ModelConfig &config, StringRef name) {
+  return config.altUp.streams > 1 && !config.altUp.scales &&
+         name.ends_with(".altup.correct_output_scale");
+}
+
 class Leftovers {
 public:
   Leftovers(const Checkpoint &checkpoint, const ReadTensors &read)
@@ -79,7 +85,8 @@ public:
            llvm::any_of(kDrafts, [&](StringRef begin) { return name.starts_with(begin); }) ||
            (layer && *layer >= checkpoint.config().layerCount() &&
             draftsOnly(checkpoint, *layer)) ||
-           (layer && isOfSharer(checkpoint.config(), *layer, name)) || belongsToQuantized(name) ||
+           (layer && isOfSharer(checkpoint.config(), *layer, name)) ||
+           (layer && isUnusedScale(checkpoint.config(), name)) || belongsToQuantized(name) ||
            (checkpoint.quantization().isQuantized() && endsWithOneOf(name, kQuantized));
   }
 

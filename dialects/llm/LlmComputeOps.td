@@ -10,8 +10,8 @@ def Llm_EmbedOp : Llm_Op<"embed", [Pure, Llm_EncodedWeightOpInterface, Llm_Store
                                    Llm_RowIndependent]> {
   let summary = "Rows of the embedding table: result[t] = table[tokens[t]]";
   let description = [{
-    A negative token, which llm.sample gives where none may be drawn, takes row 0: a step that was
-    started before the host saw the token stays inside the table.
+    A token outside the table takes row 0, as a negative one: llm.sample gives it where none may be
+    drawn, and a step that was started before the host saw it stays inside the table.
   }];
   let arguments = (ins Llm_IndexTensor:$tokens, Llm_WeightTensor:$table,
                        Variadic<Llm_WeightTensor>:$parts,

@@ -152,7 +152,7 @@ static std::vector<int32_t> drawOrder(int64_t rows, int64_t experts, std::vector
 }
 
 /// Index values of a role: "positions", "sequences", "offsets", "table", "order" and then "starts"
-/// of "limit" experts, "tokens" of which every fourth could not be drawn, "places" of which half
+/// of "limit" experts, "tokens" of which every fourth is outside the table, "places" of which half
 /// are none, or below "limit".
 static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &batch, Dims dims,
                               std::mt19937_64 &random) {
@@ -181,7 +181,7 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
     if (role && role.getValue() == "places")
       value = int32_t(random() % uint64_t(2 * dims.L)) - int32_t(dims.L);
   for (size_t i = 3; role && role.getValue() == "tokens" && i < values.size(); i += 4)
-    values[i] = -1;
+    values[i] = i % 8 == 3 ? -1 : static_cast<int32_t>(limit.getInt());
   return fromInts(type.getElementType(), values, 1);
 }
 

@@ -77,7 +77,8 @@ static Case embedCase(const std::string &name, const std::string &element,
       return double(float(superScales.at(token, column / 256 * parts + part) * number));
     };
     for (int64_t row = 0; row < inputs.dims.T; ++row) {
-      auto token = std::max<int64_t>(0, int64_t(inputs.arguments[0].tensor.at(row)));
+      auto token = int64_t(inputs.arguments[0].tensor.at(row));
+      token = token < 0 || token >= kRows ? 0 : token;
       for (int64_t column = 0; column < kColumns; ++column) {
         double value = w.at(token, column);
         if (codeBook)

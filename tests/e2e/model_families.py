@@ -149,6 +149,20 @@ class ModelFamilies(harness.BuildTest):
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("INGOT-E2165", refused.stdout)
 
+    def test_gemma3n_coefficients_of_streams_are_not_quantized(self):
+        self.write(models.CASES["gemma3n"])
+        self.recipe.write_text("version: 1\nweights:\n  - {match: '*', format: int8}\n")
+        output = self.fresh("gemma3n_int8") / "m.ingot"
+        self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--max-context",
+                                     64), output)
+        weights = self.ingot_run("inspect", output, "--section", "weights").stdout.splitlines()
+        held = {parts[0]: parts[2] for parts in map(str.split, weights) if len(parts) > 2}
+        layer = "layers.0."
+        for name in ("modality_router", "prediction_coefs", "correction_coefs"):
+            self.assertNotIn("int8", held[f"{layer}altup.{name}.weight"])
+        for name in ("laurel.linear_left", "laurel.linear_right", "per_layer_input_gate"):
+            self.assertIn("int8", held[f"{layer}{name}.weight"])
+
     def test_quantized_experts_are_what_they_stand_for(self):
         for name, quantize, method, held in (
                 ("gpt_oss", models.mxfp4, {"quant_method": "mxfp4"}, "codebook4 group=32"),

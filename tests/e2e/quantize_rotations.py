@@ -225,6 +225,7 @@ REFUSED = {
     **dict.fromkeys(("exaone4", "exaone4_full", "gemma2", "gemma3", "gemma3_v5", "gemma4",
                      "gemma4_moe", "gemma4_shared", "gemma4_unified", "glm4", "olmo2", "olmo3"),
                     BEHIND),
+    "gemma3n": "more than sums and products",
     **dict.fromkeys(("gpt_oss", "llama4", "llama4_list"), STACK)}
 WITHOUT_HEADS = ("mimo_v2",)
 for case_name in models.CASES:

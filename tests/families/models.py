@@ -153,6 +153,13 @@ CASES = {
     "gemma4_moe": gemma4(KEY_IS_VALUE, {
         "enable_moe_block": True, "num_experts": 6, "top_k_experts": 2,
         "moe_intermediate_size": 24}),
+    # Streams of which layers read one; a part of the prompt has no row in the table of inputs.
+    "gemma3n": of_type("gemma3n_text", "Gemma3nForCausalLM", SLIDING, TIED, {
+        "intermediate_size": [96, 64, 96, 128], "num_kv_shared_layers": 2, "altup_num_inputs": 3,
+        "layer_types": ["sliding_attention", "full_attention"] * 2, "laurel_rank": 8,
+        "activation_sparsity_pattern": [0.9, 0.0, 0.5, 0.0], "rope_local_base_freq": 1000.0,
+        "vocab_size_per_layer_input": 200, "hidden_size_per_layer_input": 8},
+        without=("hidden_act",), prompt=60, context=96, embeddings=0.2),
     "ministral3": of_type("ministral3", "Ministral3ForCausalLM", HEAD, {"rope_parameters": {
         "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0,
         "original_max_position_embeddings": 16, "beta_slow": 1.0, "mscale": 1.0,
@@ -599,6 +606,8 @@ WRAPPERS = {
                     "model.language_model.", "", "model.visual.", {}),
     "gemma3": ("Gemma3ForConditionalGeneration", "gemma3_text", "language_model.model.",
                "language_model.", "vision_tower.", {"tie_word_embeddings": None}),
+    "gemma3n": ("Gemma3nForConditionalGeneration", "gemma3n_text", "model.language_model.", "",
+                "model.vision_tower.", {"tie_word_embeddings": None}),
     "gemma4_shared": ("Gemma4ForConditionalGeneration", "gemma4_text", "model.language_model.", "",
                       "model.vision_tower.", {"tie_word_embeddings": None}),
     "gemma4_unified": ("Gemma4UnifiedForConditionalGeneration", "gemma4_unified_text",

@@ -19,7 +19,7 @@ __device__ void run(const Launch &launch) {
     return;
   EncodedWeight table = EncodedWeight::from<Beside>(launch, 1);
   i32 id = launch.buffer<const i32>(0)[row];
-  u32 token = id < 0 ? 0 : u32(id);
+  u32 token = u32(id) < u32(constants::table_rows) ? u32(id) : 0;
   float x[kWidth];
   if constexpr (constants::row_major && elementBits(constants::weight_type) >= 8) {
     loadElements<constants::weight_type>(table.values, i64(token) * kColumns + column, x);

@@ -5,6 +5,7 @@
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/Vector.h"
 
+INGOT_CONST(table_rows);
 INGOT_CONST(columns);
 INGOT_CONST(inner);        // columns stored together in a panel's row; 0: row-major
 INGOT_CONST(scale_panels); // 1: what is beside the table is in panels, [n/16][groups][16]
@@ -55,7 +56,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   void *const *next = launch->buffers + 2;
   EncodedWeight<TableOrder> table = {WeightBuffers::take(launch->buffers[1], next)};
   void *result = *next;
-  int64_t row = launch->tile[0], token = tokens[row] < 0 ? 0 : tokens[row];
+  int64_t row = launch->tile[0], token = tokens[row];
+  token = token < 0 || token >= ingot_const_table_rows ? 0 : token;
   bool contiguous = ingot_const_inner == 0 && !ingot_const_scale_extent;
   for (int64_t column = 0; column < ingot_const_columns; column += lanes) {
     int64_t count = ingot_const_columns - column < lanes ? ingot_const_columns - column : lanes;

@@ -38,6 +38,15 @@ Attention ConfigDraft::attentionOf(uint64_t layer) const {
   return own;
 }
 
+Mlp ConfigDraft::mlpOf(uint64_t layer) const {
+  Mlp own = mlp;
+  if (!innerSizes.empty())
+    own.innerSize = innerSizes[layer];
+  if (!gateSparsities.empty())
+    own.gateSparsity = gateSparsities[layer];
+  return own;
+}
+
 void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &layer)) {
   ropes = {rope};
   if (slidingRope)
@@ -52,7 +61,7 @@ void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &l
     if (experts && (sparseLayers.empty() || sparseLayers[i]))
       layer.channelMixer = *experts;
     else
-      layer.channelMixer = mlp;
+      layer.channelMixer = mlpOf(i);
     layer.norms = norms;
     if (vary)
       vary(*this, layer);

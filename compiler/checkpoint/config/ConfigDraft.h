@@ -36,6 +36,8 @@ struct ConfigDraft : ModelConfig, LayerPattern {
   std::vector<bool> rotatingLayers; ///< of each layer whether it rotates; empty: all
   std::vector<bool> otherLayers;    ///< of each layer whether it has `other`; empty: none has
   std::vector<bool> sparseLayers;   ///< of each layer whether it has experts; empty: all
+  std::vector<uint64_t> innerSizes; ///< of each layer's MLP, where they differ; else empty
+  std::vector<double> gateSparsities; ///< of each layer's MLP; empty: 0
 
   /// Plans the layers; `vary`: changes the plan of each as only one family does, unless null.
   void planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &layer));
@@ -47,6 +49,7 @@ struct ConfigDraft : ModelConfig, LayerPattern {
 
 private:
   Attention attentionOf(uint64_t layer) const;
+  Mlp mlpOf(uint64_t layer) const;
 };
 
 } // namespace ingot::checkpoint

@@ -226,14 +226,32 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ConfigDraft &conf
                 message("correct it or ", countKey));
 }
 
+/// The width of MLPs, or of each layer's. The number of layers is known.
+void readInnerSize(const Json &root, JsonFields &fields, const ConfigJson &absent,
+                   ConfigDraft &config) {
+  const std::string_view key = absent.innerKey;
+  const auto given = root.find(key);
+  if (absent.innerPerHidden != 0 && !fields.has(key)) {
+    config.mlp.innerSize = absent.innerPerHidden * config.hiddenSize;
+  } else if (!absent.innerListed || !given || !given->isArray()) {
+    config.mlp.innerSize = fields.unsignedInteger(key, 1, ModelConfig::widest);
+  } else if (auto sizes = fields.unsignedIntegers(key, 1, ModelConfig::widest)) {
+    if (sizes->size() != config.layers.size())
+      return fields.fail(
+          key, "INGOT-E1051",
+          message("there are ", sizes->size(), " widths for ", config.layers.size(), " layers"),
+          "give one for each layer, or one number");
+    config.innerSizes = *std::move(sizes);
+    config.mlp.innerSize = config.innerSizes.front();
+  }
+}
+
 /// Everything but rotation.
 void readFields(const Json &root, JsonFields &fields, const Family &family, ConfigDraft &config) {
   const ConfigJson &absent = family.json;
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
-  config.mlp.innerSize = absent.innerPerHidden == 0 || fields.has(absent.innerKey)
-                             ? fields.unsignedInteger(absent.innerKey, 1, ModelConfig::widest)
-                             : absent.innerPerHidden * config.hiddenSize;
   config.layers.resize(fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers));
+  readInnerSize(root, fields, absent, config);
   readHeads(fields, absent, config);
   config.vocabSize =
       neededOr(fields, "vocab_size", absent.vocabulary, ModelConfig::largestVocabulary, config);

@@ -108,6 +108,9 @@ struct Mlp {
   Activation activation = Activation::Silu;
   double activationLimit = 0;
   bool isGated = true;
+  /// Not 0: of g = gate x only max(g - mean(g) - c * deviation(g), 0) is taken, for the c that so
+  /// large a share of normal numbers is below.
+  double gateSparsity = 0;
   bool fusedGateUp = false; ///< gate and up are one matrix
   bool bias = false;        ///< on the projections
 };

@@ -38,6 +38,13 @@ struct LayerInputs {
   double multiplier = 1; ///< of what the table has
 };
 
+/// Streams of x of which layers read one and correct all (Alternating Updates, arXiv 2301.13310).
+struct AltUp {
+  uint64_t streams = 1; ///< 1: x alone, and nothing of this kind
+  uint64_t active = 0;  ///< the one that a layer's mixers read
+  bool scales = false;  ///< factors of each layer stand before what gates its LayerInputs
+};
+
 struct ModelConfig : ModelForm {
   explicit ModelConfig(Json raw, const ModelForm &form = {});
   ModelConfig(const ModelConfig &);
@@ -50,6 +57,8 @@ struct ModelConfig : ModelForm {
   uint64_t hiddenSize = 0;
   std::vector<LayerPlan> layers;
   LayerInputs layerInputs;
+  AltUp altUp;
+  uint64_t laurelRank = 0;  ///< of what each layer has beside attention: W_r W_l x; 0: nothing
   uint64_t draftLayers = 0; ///< GGUF: that follow, and only predict more tokens than the next one
   uint64_t vocabSize = 0;   ///< rows of the embedding; may exceed the tokenizer's
   uint64_t maxPositions = 0;

@@ -31,7 +31,7 @@ Value compiler::layerInputs(Modules &model, Value x) {
   return step.multiply(step.add(projected, stored), 1 / std::numbers::sqrt2);
 }
 
-Value compiler::addLayerInput(Modules &model, Value y, Value input, const std::string &prefix) {
+Value compiler::layerInputTerm(Modules &model, Value y, Value input, const std::string &prefix) {
   StepBuilder &step = model.step;
   const int64_t columns = llm::columnsOf(input);
   Value gate =
@@ -39,6 +39,5 @@ Value compiler::addLayerInput(Modules &model, Value y, Value input, const std::s
   step.setSite(Modules::siteOf(prefix) + "act_fn");
   Value product = step.activatedTimes({checkpoint::Activation::GeluTanh}, gate, input);
   Value up = model.project(product, prefix, "per_layer_projection", model.hidden, columns, false);
-  Value term = model.norm(up, prefix + "post_per_layer_input_norm");
-  return step.add(y, term);
+  return model.norm(up, prefix + "post_per_layer_input_norm");
 }

@@ -38,10 +38,24 @@ mlir::Value feedForward(Modules &model, const checkpoint::Mlp &mlp, mlir::Value 
 
 /// What tokens, embedded as `x`, have for every layer, side by side (ModelConfig::layerInputs).
 mlir::Value layerInputs(Modules &model, mlir::Value x);
-/// What a layer gives, with what it makes of its part of layerInputs(): y + n(up(act(gate y) *
-/// input)).
-mlir::Value addLayerInput(Modules &model, mlir::Value y, mlir::Value input,
-                          const std::string &prefix);
+/// What a layer makes of its part of layerInputs(), gated by `y`: n(up(act(gate y) * input)).
+mlir::Value layerInputTerm(Modules &model, mlir::Value y, mlir::Value input,
+                           const std::string &prefix);
+
+/// A model's streams of x (ModelConfig::altUp), each [T, hidden].
+using Streams = llvm::SmallVector<mlir::Value>;
+/// The streams before the first layer, of embedded tokens, and what they give behind the last one.
+Streams spread(Modules &model, mlir::Value x);
+mlir::Value joined(Modules &model, const Streams &streams);
+/// What a layer's streams would be by those before it.
+Streams predicted(Modules &model, const Streams &streams, const std::string &prefix);
+/// What they are, once the mixers made `y` of the active one.
+Streams corrected(Modules &model, const Streams &predicted, mlir::Value y,
+                  const std::string &prefix);
+/// Adds what a layer makes of its input to all streams but the first.
+void addLayerInput(Modules &model, Streams &streams, mlir::Value input, const std::string &prefix);
+/// (y + x + n(W_r W_l x)) / sqrt(2), for the y that attention was added to and the x that it read.
+mlir::Value withLaurel(Modules &model, mlir::Value y, mlir::Value x, const std::string &prefix);
 
 /// The activation of `mlp`; `name`: of its numbers ("model.layers.0.mlp.act_fn.").
 ActivationFunction activationOf(StepBuilder &step, const checkpoint::Mlp &mlp,

@@ -4,6 +4,7 @@
 #include "compiler/importers/mixers/Mixers.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace ingot;
@@ -23,6 +24,31 @@ ActivationFunction compiler::activationOf(StepBuilder &step, const Mlp &mlp,
     xielu.negative = xielu.beta + softplus(step.number(name + "alpha_n", 0, /*isNeeded=*/true));
   }
   return function;
+}
+
+/// What normal numbers are below with the probability `share`, to 1e-15.
+static double normalQuantile(double share) {
+  double low = -40, high = 40;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::numbers::sqrt2) / 2 < share ? low : high) = middle;
+  }
+  return high;
+}
+
+/// function(max(gate - mean - c * deviation, 0)) * up, of each row's mean and deviation.
+static Value cutTimes(Modules &model, const Mlp &mlp, const ActivationFunction &function,
+                      Value gate, Value up) {
+  constexpr double noDeviation = 1e-20; // a row of equal numbers gives 0
+  StepBuilder &step = model.step;
+  // l = (gate - mean) / deviation; and the mean of gate * l is the deviation.
+  Value l = step.norm(gate, /*centered=*/true, Value(), Value(), noDeviation);
+  Value deviation = step.rowMeans(step.times(gate, l));
+  return step.elements({l, deviation, up}, [&](ElementFunctions &element, ValueRange v) {
+    Value above = element.difference(v[0], element.constant(normalQuantile(mlp.gateSparsity)));
+    Value cut = element.product(v[1], element.atLeast(above, 0));
+    return element.activatedTimes(function, cut, v[2]);
+  });
 }
 
 Value compiler::feedForward(Modules &model, const Mlp &mlp, Value x, const std::string &prefix,
@@ -46,7 +72,9 @@ Value compiler::feedForward(Modules &model, const Mlp &mlp, Value x, const std::
   }
   step.setSite(Modules::siteOf(prefix) + module + ".act_fn");
   ActivationFunction function = activationOf(step, mlp, prefix + module + ".act_fn.");
-  Value product = gate ? step.activatedTimes(function, gate, up) : step.activated(function, up);
+  Value product = mlp.gateSparsity != 0 ? cutTimes(model, mlp, function, gate, up)
+                  : gate                ? step.activatedTimes(function, gate, up)
+                                        : step.activated(function, up);
   return projected(product, names.down, model.hidden, inner);
 }
 

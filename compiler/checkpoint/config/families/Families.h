@@ -16,6 +16,8 @@
   X(exaoneMoe) \
   X(gemma2) \
   X(gemma3) \
+  X(gemma3n) \
+  X(gemma3nVision) \
   X(gemma3Vision) \
   X(gemma4) \
   X(gemma4Unified) \

@@ -84,6 +84,7 @@ struct ConfigJson {
   std::span<const KeyAlias> aliases = {};
   std::string_view innerKey = "intermediate_size"; ///< the inner size's
   uint64_t innerPerHidden = 0; ///< inner size over hidden_size; 0: it must be given
+  bool innerListed = false;    ///< it may be a list of each layer's
   std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts
   std::string_view expertsOfToken = "num_experts_per_tok"; ///< the key
   std::optional<RopeType> scaledRope = {}; ///< the only type beside Default; nothing: any

@@ -4,7 +4,7 @@
 // inputs for every layer, and experts stand beside MLPs.
 #include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/config/families/Gemma4Gguf.h"
-#include "compiler/checkpoint/config/families/GemmaRoot.h"
+#include "compiler/checkpoint/config/families/GemmaLayers.h"
 
 namespace ingot::checkpoint::families {
 
@@ -15,12 +15,9 @@ static constexpr FlagKey flags[] = {kAttentionBias,
 static constexpr CountKey window(uint64_t absent) {
   return {"sliding_window", &Attention::slidingWindow, absent, 1, Rope::mostPositions};
 }
-static constexpr CountKey sharing = {"num_kv_shared_layers", &LayerPattern::sharingLayers, 0, 0,
-                                     ModelConfig::mostLayers};
-static constexpr CountKey gemma4Counts[] = {window(512), sharing};
-static constexpr CountKey unifiedCounts[] = {window(1024), sharing};
-static constexpr NumberKey cap[] = {{"final_logit_softcapping", &ModelConfig::logitsSoftcap, 0,
-                                     kLeastFactor, kMostFactor, /*nullIsNone=*/true}};
+static constexpr CountKey gemma4Counts[] = {window(512), sharingLayers(0)};
+static constexpr CountKey unifiedCounts[] = {window(1024), sharingLayers(0)};
+static constexpr NumberKey cap[] = {logitsCap(0)};
 static constexpr std::string_view refused[] = {"enable_moe_block"};
 
 /// Heads of full layers, where they are not those that slide.
@@ -112,19 +109,9 @@ static void makeLastFull(ConfigDraft &config) {
 }
 
 static void readLayers(JsonFields &fields, ConfigDraft &config) {
-  constexpr std::string_view key = "num_kv_shared_layers";
   makeLastFull(config);
   readHeads(fields, config);
-  const uint64_t layers = config.layerCount();
-  if (config.sharingLayers >= layers)
-    return fields.fail(key, "INGOT-E1051",
-                       message("it must be below the ", layers, " layers of the model"),
-                       "correct the two");
-  for (uint64_t layer = layers - config.sharingLayers; layer < layers; ++layer)
-    if (!config.sharedLayer(layer))
-      fields.fail(key, "INGOT-E1051",
-                  message("no layer has keys and values that layer ", layer, " could read"),
-                  "correct it, or layer_types");
+  checkSharing(fields, config);
 }
 
 static void readText(JsonFields &fields, ConfigDraft &config) {
@@ -138,16 +125,12 @@ static void readText(JsonFields &fields, ConfigDraft &config) {
                 "use a checkpoint without it");
 }
 
-static void readLayerInputs(JsonFields &fields, ConfigDraft &config) {
-  constexpr std::string_view rows = "vocab_size_per_layer_input";
-  LayerInputs &inputs = config.layerInputs;
-  inputs.columns = fields.unsignedIntegerOr("hidden_size_per_layer_input",
-                                            fields.isNull("hidden_size_per_layer_input") ? 0 : 256,
-                                            0, ModelConfig::widest);
-  inputs.rows = fields.unsignedIntegerOr(rows, 262144, 0, ModelConfig::largestVocabulary);
-  inputs.multiplier = rootInOwnType(config, inputs.columns);
+static void readInputs(JsonFields &fields, ConfigDraft &config) {
+  const bool isNone = fields.isNull("hidden_size_per_layer_input");
+  readLayerInputs(fields, config, {.absent = isNone ? uint64_t{0} : 256, .least = 0});
+  const LayerInputs &inputs = config.layerInputs;
   if (inputs.columns != 0 && inputs.rows < config.vocabSize)
-    fields.fail(rows, "INGOT-E1051",
+    fields.fail("vocab_size_per_layer_input", "INGOT-E1051",
                 message("there are inputs of layers for ", inputs.rows, " of ", config.vocabSize,
                         " tokens"),
                 "correct it, or vocab_size");
@@ -213,7 +196,7 @@ static constexpr ConfigJson gemma4Json() {
   ConfigJson own = json(131072, gemma4Counts);
   own.readOwn = [](JsonFields &fields, ConfigDraft &config) {
     readText(fields, config);
-    readLayerInputs(fields, config);
+    readInputs(fields, config);
     readExperts(fields, config);
   };
   return own;
@@ -244,10 +227,6 @@ constinit const Family gemma4Unified = {.architecture = "Gemma4UnifiedForCausalL
 
 //===- With images and sound ----------------------------------------------------------------===//
 
-static constexpr std::string_view otherParts[] = {
-    "model.vision_tower.",    "model.audio_tower.", "model.embed_vision.", "model.embed_audio.",
-    "model.vision_embedder.", "vision_tower.",      "audio_tower.",        "embed_vision.",
-    "embed_audio.",           "vision_embedder."};
 static constexpr std::string_view aroundKeys[] = {
     "audio_config", "audio_token_id",  "boa_token_id",  "boi_token_id",
     "eoa_token_id", "eoa_token_index", "eoi_token_id",  "image_token_id",
@@ -257,16 +236,19 @@ static constexpr std::string_view placeholders[] = {"image_token_id", "audio_tok
 static constexpr TextPart gemma4Text[] = {{"gemma4_text", &gemma4}};
 static constexpr TextPart unifiedText[] = {{"gemma4_unified_text", &gemma4Unified}};
 
-constinit const Family gemma4Vision = {
-    .architecture = "Gemma4ForConditionalGeneration",
-    .json = {.meaningless = aroundKeys},
-    .wrapper = {
-        .texts = gemma4Text, .skipped = otherParts, .tied = true, .placeholders = placeholders}};
+constinit const Family gemma4Vision = {.architecture = "Gemma4ForConditionalGeneration",
+                                       .json = {.meaningless = aroundKeys},
+                                       .wrapper = {.texts = gemma4Text,
+                                                   .skipped = partsBesideText,
+                                                   .tied = true,
+                                                   .placeholders = placeholders}};
 
-constinit const Family gemma4UnifiedVision = {
-    .architecture = "Gemma4UnifiedForConditionalGeneration",
-    .json = {.meaningless = aroundKeys},
-    .wrapper = {
-        .texts = unifiedText, .skipped = otherParts, .tied = true, .placeholders = placeholders}};
+constinit const Family gemma4UnifiedVision = {.architecture =
+                                                  "Gemma4UnifiedForConditionalGeneration",
+                                              .json = {.meaningless = aroundKeys},
+                                              .wrapper = {.texts = unifiedText,
+                                                          .skipped = partsBesideText,
+                                                          .tied = true,
+                                                          .placeholders = placeholders}};
 
 } // namespace ingot::checkpoint::families

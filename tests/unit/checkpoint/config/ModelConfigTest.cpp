@@ -613,7 +613,7 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(refused(R"({"architectures": ["Other"], "alibi": true, "word_embed_proj_dim": 64})",
                       "INGOT-E1050",
                       "LlamaForCausalLM does not have its keys alibi, word_embed_proj_dim"));
-  EXPECT_TRUE(refused(R"({"architectures": ["Gemma3nForConditionalGeneration"]})", "INGOT-E1050",
+  EXPECT_TRUE(refused(R"({"architectures": ["Gemma3pForConditionalGeneration"]})", "INGOT-E1050",
                       "the nearest one that is: Gemma3ForCausalLM"));
   EXPECT_TRUE(refused(R"({"architectures": null})", "INGOT-E1005", "architectures"));
   EXPECT_TRUE(refused(R"({"architectures": []})", "INGOT-E1004", "one architecture"));
