@@ -224,6 +224,33 @@ Value StepBuilder::matrix(StringRef name, int64_t rows, int64_t columns, bool in
   return transpose(weight(name, {columns, rows}));
 }
 
+Value StepBuilder::computed(StringRef name, int64_t count,
+                            function_ref<float(ArrayRef<float>, int64_t)> function) {
+  std::vector<float> numbers(count);
+  auto compute = [&]() -> checkpoint::Outcome {
+    auto tensor = checkpoint.get(name.str());
+    if (!tensor)
+      return tensor.error();
+    read.insert((*tensor)->name);
+    if (auto fits = expectShape(checkpoint, **tensor, {count}); !fits)
+      return fits;
+    auto stored = storedNumbers(checkpoint, name.str());
+    if (!stored)
+      return stored.error();
+    for (int64_t i = 0; i < count; ++i)
+      numbers[i] = function(*stored, i);
+    if (llvm::all_of(numbers, [](float number) { return std::isfinite(number); }))
+      return {};
+    return checkpoint::Error{"INGOT-E1115",
+                             "tensor " + checkpoint.shownName((*tensor)->name) +
+                                 " holds a number that the model cannot have there",
+                             checkpoint.fileName(**tensor), "convert the model again"};
+  };
+  if (auto done = compute(); !done && !firstError)
+    firstError = done.error();
+  return literal(name, numbers);
+}
+
 double StepBuilder::number(StringRef name, double absent, bool isNeeded) {
   const auto &stated = checkpoint.config().storedNumbers;
   if (const auto found = stated.find(std::string_view(name)); found != stated.end())

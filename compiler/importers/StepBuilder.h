@@ -54,6 +54,12 @@ public:
   /// A small f32 weight computed from the configuration.
   mlir::Value literal(llvm::StringRef name, llvm::ArrayRef<float> values);
 
+  /// A small f32 weight of `count` numbers, each computed of those of the tensor `name`. They must
+  /// be finite.
+  mlir::Value
+  computed(llvm::StringRef name, int64_t count,
+           llvm::function_ref<float(llvm::ArrayRef<float> stored, int64_t number)> function);
+
   /// The one number of a tensor, for the program itself, or what the configuration has for it;
   /// `absent` where there is no such tensor and it is not needed, or only config.json.
   double number(llvm::StringRef name, double absent, bool isNeeded = false);

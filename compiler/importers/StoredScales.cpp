@@ -6,6 +6,7 @@
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/Endian.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -46,22 +47,41 @@ Expected<float> compiler::storedNumber(const checkpoint::Checkpoint &checkpoint,
     return found.error();
   const Tensor &tensor = **found;
   const llvm::fltSemantics *semantics = semanticsOf(tensor.dtype);
-  if (!semantics)
-    return Error{"INGOT-E1081",
-                 message("scale ", name, " holds ", dtypeName(tensor.dtype), " elements"),
-                 checkpoint.fileName(tensor), "a scale is F32, BF16 or F16"};
-  unsigned bits = llvm::APFloat::getSizeInBits(*semantics);
-  if (tensor.bytes != bits / 8)
+  if (semantics && tensor.bytes != llvm::APFloat::getSizeInBits(*semantics) / 8)
     return Error{"INGOT-E1054", message("a scale of several numbers, ", name, ", is not supported"),
                  checkpoint.fileName(tensor), "supported: one for the tensor"};
-  std::array<std::byte, 4> bytes{};
-  if (auto done = checkpoint.read(tensor, 0, std::span(bytes).first(bits / 8)); !done)
+  const auto numbers = storedNumbers(checkpoint, name);
+  if (!numbers)
+    return numbers.error();
+  if (!std::isfinite(numbers->front()))
+    return isNoScale(checkpoint, name, numbers->front());
+  return numbers->front();
+}
+
+Expected<std::vector<float>> compiler::storedNumbers(const checkpoint::Checkpoint &checkpoint,
+                                                     const std::string &name) {
+  auto found = checkpoint.get(name);
+  if (!found)
+    return found.error();
+  const Tensor &tensor = **found;
+  const llvm::fltSemantics *semantics = semanticsOf(tensor.dtype);
+  if (!semantics)
+    return Error{"INGOT-E1081",
+                 message("tensor ", checkpoint.shownName(tensor.name), " holds ",
+                         dtypeName(tensor.dtype), " elements"),
+                 checkpoint.fileName(tensor), "such numbers are F32, BF16 or F16"};
+  const unsigned bits = llvm::APFloat::getSizeInBits(*semantics), each = bits / 8;
+  std::vector<std::byte> bytes(tensor.bytes);
+  if (auto done = checkpoint.read(tensor, 0, bytes); !done)
     return done.error();
-  llvm::APFloat value(*semantics, llvm::APInt(bits, llvm::support::endian::read32le(bytes.data())));
-  float number = value.convertToFloat();
-  if (!std::isfinite(number))
-    return isNoScale(checkpoint, name, number);
-  return number;
+  std::vector<float> numbers;
+  for (size_t at = 0; at < bytes.size(); at += each) {
+    std::array<std::byte, 4> element{};
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), each, element.begin());
+    const llvm::APInt value(bits, llvm::support::endian::read32le(element.data()));
+    numbers.push_back(llvm::APFloat(*semantics, value).convertToFloat());
+  }
+  return numbers;
 }
 
 Expected<float> compiler::storedScale(const checkpoint::Checkpoint &checkpoint,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single numbers of a checkpoint, among them scales that it was calibrated with: of the inputs of
-// its products, and of its KV cache.
+// Numbers of a checkpoint that builds read, among them scales that it was calibrated with: of the
+// inputs of its products, and of its KV cache.
 #pragma once
 
 #include "compiler/checkpoint/Checkpoint.h"
@@ -11,6 +11,11 @@ namespace ingot::compiler {
 /// missing tensor, E1054 for several numbers, E1081 for other types, E1125 unless it is finite.
 checkpoint::Expected<float> storedNumber(const checkpoint::Checkpoint &checkpoint,
                                          const std::string &name);
+
+/// All numbers, of such a type, in the tensor called `name`. Errors: INGOT-E1038 and E1081
+/// likewise.
+checkpoint::Expected<std::vector<float>> storedNumbers(const checkpoint::Checkpoint &checkpoint,
+                                                       const std::string &name);
 
 /// What a value is divided by before it is rounded to 8 bits: storedNumber, which must be positive.
 checkpoint::Expected<float> storedScale(const checkpoint::Checkpoint &checkpoint,

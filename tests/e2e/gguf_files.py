@@ -104,6 +104,24 @@ GEMMA4_KEYS = {
     **{key: lambda config, kind=kind: config["rope_parameters"][f"{kind}_attention"]["rope_theta"]
        for key, kind in (("rope.freq_base", "full"), ("rope.freq_base_swa", "sliding"))}}
 
+QWEN35 = {"ffn_norm": "none", "post_attention_norm": "post_attention_layernorm", **ROUTED,
+          "ssm_a": "linear_attn.A_log", "ssm_dt.bias": "linear_attn.dt_bias",
+          **{ours: f"linear_attn.{theirs}" for ours, theirs in (
+              ("attn_qkv", "in_proj_qkv"), ("attn_gate", "in_proj_z"), ("ssm_ba", "in_proj_ba"),
+              ("ssm_beta", "in_proj_b"), ("ssm_alpha", "in_proj_a"), ("ssm_conv1d", "conv1d"),
+              ("ssm_norm", "norm"), ("ssm_out", "out_proj"))}}
+QWEN3_NEXT_KEYS = {
+    "ssm.conv_kernel": 4, "ssm.state_size": "linear_key_head_dim",
+    "ssm.group_count": "linear_num_key_heads", "ssm.time_step_rank": "linear_num_value_heads",
+    "ssm.inner_size": lambda config: (
+        config["linear_num_value_heads"] * config["linear_value_head_dim"]),
+    "full_attention_interval": lambda config: config.get("full_attention_interval", 4),
+    "rope.dimension_count": lambda config: config["head_dim"] // 4,
+    "rope.freq_base": lambda config: config.get("rope_theta", 10000.0)}
+QWEN35_KEYS = {**QWEN3_NEXT_KEYS, "rope.dimension_sections": [2, 1, 1, 0]}
+SHARED_EXPERT_KEYS = {
+    **EXPERT_KEYS, "expert_shared_feed_forward_length": "shared_expert_intermediate_size"}
+
 # Of families that are converted here: the architecture's name, tensors with other names than those
 # above, and keys of the architecture with those of config.json that they come from.
 FAMILIES = {
@@ -114,8 +132,11 @@ FAMILIES = {
         "rope.scaling.attn_factor": attention_factor}),
     "mixtral": ("llama", {"ffn_gate_inp": "block_sparse_moe.gate"}, {
         "expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"}),
-    "qwen2_moe": ("qwen2moe", ROUTED, {
-        **EXPERT_KEYS, "expert_shared_feed_forward_length": "shared_expert_intermediate_size"}),
+    "qwen2_moe": ("qwen2moe", ROUTED, SHARED_EXPERT_KEYS),
+    "qwen3_next": ("qwen3next", QWEN35, {**QWEN3_NEXT_KEYS, **SHARED_EXPERT_KEYS}),
+    "qwen3_5": ("qwen35", QWEN35, QWEN35_KEYS),
+    "qwen3_5_moe": ("qwen35moe", QWEN35, {
+        **QWEN35_KEYS, **SHARED_EXPERT_KEYS, "feed_forward_length": None}),
     "qwen3_moe": ("qwen3moe", ROUTED, EXPERT_KEYS),
     "gpt_oss": ("gpt-oss", {
         "ffn_norm": "none", "post_attention_norm": "post_attention_layernorm",
@@ -241,19 +262,25 @@ CONVERTIBLE = {
     "lfm2_moe": {"routed_scaling_factor": 1.0},
     "qwen2_moe": {"mlp_only_layers": []},
     "qwen3_moe": {"decoder_sparse_step": 1},
+    "qwen3_next": {"mlp_only_layers": []},
 }
 
 
 # Families whose layers differ, and that are converted as they are.
-VARIED = ("gemma4", "gemma4_moe", "gemma4_shared", "lfm2", "lfm2_moe")
+VARIED = ("gemma4", "gemma4_moe", "gemma4_shared", "lfm2", "lfm2_moe", "qwen3_5", "qwen3_5_moe",
+          "qwen3_next")
 
 
 def tensors_of(name, config):
     """Name to shape of what a checkpoint of that family has, each layer as the last one there."""
     if name in VARIED:
+        stored = models.stored_tensors()[name]
+        if name == "qwen3_next":  # Its first layer has no experts, which files cannot say.
+            stored = {to: shape for tensor, shape in stored.items() if ".0.mlp." not in tensor
+                      for to in {tensor, tensor.replace(".layers.1.mlp.", ".layers.0.mlp.")}}
         return {tensor: [config["vocab_size"] if tensor.startswith("model.embed_tokens") and not at
                          else rows for at, rows in enumerate(shape)]
-                for tensor, shape in models.stored_tensors()[name].items()}
+                for tensor, shape in stored.items()}
     count = {**CONVERTIBLE.get(name, {}), **models.CASES[name].config}["num_hidden_layers"]
     recorded, last = {}, f"model.layers.{count - 1}."
     for tensor, shape in models.stored_tensors()[name].items():
@@ -357,8 +384,45 @@ def as_llamas(config, tensors):
                                         for head in range(heads) for i in range(dim)])
         if kind == "gpt2" and len(tensor[1]) == 2 and ".layers." in name:
             tensor = transposed(tensor)
-        result[name] = tensor
+        if "linear_num_value_heads" in config:
+            result.update(of_delta_nets(config, name, tensor))
+        else:
+            result[name] = tensor
     return result
+
+
+def of_delta_nets(config, name, tensor):
+    """A tensor of Qwen3-Next or Qwen3.5 as converters have it, or the two that it becomes."""
+    part = name.rpartition("linear_attn.")[2]
+    kind, shape, data = tensor
+    if part == "A_log" or part.endswith("norm.weight") and part != "norm.weight":
+        numbers = array.array("f", data)
+        tensor = kind, shape, array.array("f", (
+            -math.exp(number) if part == "A_log" else 1 + number for number in numbers)).tobytes()
+    key_heads, key, value = (config[f"linear_{which}"] for which in (
+        "num_key_heads", "key_head_dim", "value_head_dim"))
+    group = config["linear_num_value_heads"] // key_heads
+    if part == "in_proj_qkvz.weight":
+        each, result = 2 * (key + group * value), {}
+        for to, runs in (("qkv", ((0, key), (key, key), (2 * key, group * value))),
+                         ("z", ((2 * key + group * value, group * value),))):
+            order = [head * each + first + i for first, count in runs for head in range(key_heads)
+                     for i in range(count)]
+            _, _, rows = reordered(tensor, order)
+            result[name.replace("qkvz", to)] = kind, [len(order), shape[1]], rows
+        return result
+    first, dim = {"in_proj_qkv.weight": (2 * key_heads * key, value), "A_log": (0, 1),
+                  "conv1d.weight": (2 * key_heads * key, value), "dt_bias": (0, 1),
+                  "in_proj_z.weight": (0, value), "out_proj.weight": (0, value),
+                  "in_proj_a.weight": (0, 1), "in_proj_b.weight": (0, 1)}.get(part, (0, 0))
+    if config["model_type"] == "qwen3_next" or not dim:
+        return {name: tensor}
+    tiled = [*range(first), *(first + (head * group + value_head) * dim + i
+                              for value_head in range(group) for head in range(key_heads)
+                              for i in range(dim))]
+    if part == "out_proj.weight":
+        return {name: transposed(reordered(transposed(tensor), tiled))}
+    return {name: reordered(tensor, tiled)}
 
 
 def file_tensors(config, tensors, paired, norms=()):
@@ -372,7 +436,7 @@ def file_tensors(config, tensors, paired, norms=()):
              "position_embd.weight": "model.wpe.weight"}
     for layer in range(config["num_hidden_layers"]):
         for ours, theirs in {**LAYER_NAMES, **dict(norms)}.items():
-            if ours.endswith((".weight", ".scale")):
+            if ours.endswith((".weight", ".scale", ".bias", "ssm_a")):
                 names[f"blk.{layer}.{ours}"] = f"model.layers.{layer}.{theirs}"
                 continue
             for kind in ("weight", "bias"):
@@ -390,7 +454,7 @@ def file_tensors(config, tensors, paired, norms=()):
             data = by_pairs(data, shape[0], heads[part])
         if ours.endswith("exp_probs_b.bias"):
             shape = shape[-1:]
-        if part == "conv":
+        if part in ("conv", "ssm_conv1d"):
             shape = [shape[0], shape[2]]
         result[ours] = ({"F32": F32, "BF16": BF16}[dtype], shape, data)
     return result

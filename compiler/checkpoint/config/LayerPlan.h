@@ -76,9 +76,10 @@ struct GatedDeltaNet {
   uint64_t keyHeads = 0, valueHeads = 0; ///< the first divide the second
   uint64_t keyDim = 0, valueDim = 0;     ///< columns of a head of q and k, and of one of v and z
   uint64_t taps = 4;                     ///< of the convolution
-  /// [q|k|v|z] and [b|a] of each key head in turn are a matrix, and not q, k and v of all heads
-  /// one, and z, b and a others.
-  bool fusedByHeads = false;
+  bool fusedByHeads = false; ///< [q|k|v|z] of each key head in turn are one matrix, not two
+  bool gatesByHeads = false; ///< likewise [b|a]
+  bool tiledHeads = false;   ///< stored are the first value heads of all key heads, then the second
+  bool expDecay = false;     ///< -e^A is stored for each A of A_log
 
   /// Columns of q and of k, and of v and of z.
   uint64_t keyColumns() const { return keyHeads * keyDim; }

@@ -32,6 +32,12 @@ bool haveConvolutions(const ModelConfig &config) {
   });
 }
 
+bool haveDeltaNets(const ModelConfig &config) {
+  return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
+    return std::holds_alternative<GatedDeltaNet>(layer.tokenMixer);
+  });
+}
+
 bool haveExpertsBesideMlps(const ModelConfig &config) {
   return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
     return std::holds_alternative<MlpAndExperts>(layer.channelMixer);
@@ -134,6 +140,18 @@ NameRows namesOfLayer(const ModelConfig &config) {
   if (haveConvolutions(config))
     for (std::string_view part : {"conv.", "in_proj.", "out_proj."})
       rows.push_back({message("shortconv.", part), message("conv.", part)});
+  if (haveDeltaNets(config))
+    add({{"attn_qkv.", "linear_attn.in_proj_qkv."},
+         {"attn_gate.", "linear_attn.in_proj_z."},
+         {"ssm_in.", "linear_attn.in_proj_qkvz."},
+         {"ssm_ba.", "linear_attn.in_proj_ba."},
+         {"ssm_beta.", "linear_attn.in_proj_b."},
+         {"ssm_alpha.", "linear_attn.in_proj_a."},
+         {"ssm_conv1d.", "linear_attn.conv1d."},
+         {"ssm_dt.bias", "linear_attn.dt_bias"},
+         {"ssm_a", "linear_attn.A_log"},
+         {"ssm_norm.", "linear_attn.norm."},
+         {"ssm_out.", "linear_attn.out_proj."}});
   if (const Experts *experts = config.firstExperts())
     add(namesOfExperts(*experts));
   if (haveExpertsBesideMlps(config))
@@ -286,7 +304,9 @@ Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const Mod
     }
     if (tensor.name.ends_with(".ffn_gate_inp_shexp.weight") && tensor.shape.size() == 1)
       tensor.shape.insert(tensor.shape.begin(), 1);
-    if (tensor.name.ends_with(".shortconv.conv.weight") && tensor.shape.size() == 2)
+    if ((tensor.name.ends_with(".shortconv.conv.weight") ||
+         tensor.name.ends_with(".ssm_conv1d.weight")) &&
+        tensor.shape.size() == 2)
       tensor.shape.insert(tensor.shape.begin() + 1, 1);
     if (auto known = modelNameOf(tensor.name, config))
       tensor.name = *std::move(known);

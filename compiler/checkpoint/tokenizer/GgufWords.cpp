@@ -32,6 +32,12 @@ nlohmann::json llama3Words() { return cutBy({wordRegex(R"(\p{N}{1,3})")}); }
 
 nlohmann::json qwen2Words() { return cutBy({wordRegex(R"(\p{N})")}); }
 
+/// As Qwen2, but marks are of words.
+nlohmann::json qwen35Words() {
+  return cutBy({R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
+                R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"});
+}
+
 /// Words end where small letters do. `behind`: of a word; `digits`: of a number.
 nlohmann::json wordsByCase(std::string_view behind, std::string_view digits) {
   constexpr std::string_view large = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])",
@@ -121,6 +127,7 @@ constexpr WordRule wordRules[] = {
     {"kimi-k2", kimiWords, false, true, false},
     {"qwen2", qwen2Words, true, false, false},
     {"deepseek-r1-qwen", qwen2Words, true, false, false},
+    {"qwen35", qwen35Words, true, false, false},
     {"kormo", qwen2Words, false, false, false},
     {"megrez", qwen2Words, false, false, false},
     {"stablelm2", qwen2Words, false, false, false},

@@ -5,6 +5,8 @@
 #include "compiler/importers/mixers/Mixers.h"
 #include "dialects/llm/LlmStateOps.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -24,11 +26,17 @@ public:
       : model(model), step(model.step), net(net), prefix(prefix), name(prefix + kModule + "."),
         keyHeads(static_cast<int64_t>(net.keyHeads)),
         valueHeads(static_cast<int64_t>(net.valueHeads)), keyDim(static_cast<int64_t>(net.keyDim)),
-        valueDim(static_cast<int64_t>(net.valueDim)), keys(static_cast<int64_t>(net.keyColumns())),
+        group(valueHeads / keyHeads), valueDim(static_cast<int64_t>(net.valueDim)),
+        keys(static_cast<int64_t>(net.keyColumns())),
         values(static_cast<int64_t>(net.valueColumns())) {}
 
   Value build(Value x, Value convState, Value ruleState) {
-    Inputs inputs = net.fusedByHeads ? fusedInputs(x) : plainInputs(x);
+    Inputs inputs;
+    if (net.fusedByHeads)
+      takeFused(x, inputs);
+    else
+      takePlain(x, inputs);
+    takeGates(x, inputs);
     const int64_t columns = 2 * keys + values, taps = static_cast<int64_t>(net.taps);
     setSite("conv1d");
     Value weight =
@@ -36,13 +44,16 @@ public:
     Value mixed = step.activated({checkpoint::Activation::Silu},
                                  step.causalConv(inputs.qkv, convState, weight, Value()));
     setSite("delta_rule");
-    mixed = step.gatedDeltaRule(mixed, inputs.a, inputs.b, ruleState,
-                                step.weight(name + "A_log", {valueHeads}),
-                                step.weight(name + "dt_bias", {valueHeads}), net);
+    mixed =
+        step.gatedDeltaRule(inOrder(mixed), inputs.a, inputs.b, ruleState,
+                            numberOfHeads("A_log", net.expDecay), numberOfHeads("dt_bias"), net);
     setSite("norm");
     // Of plain factors, also where those of other norms are stored less 1.
     mixed = step.norm(mixed, /*centered=*/false, step.weight(name + "norm.weight", {valueDim}),
                       Value(), model.config.normEpsilon, valueDim);
+    if (net.tiledHeads)
+      mixed = step.gatherColumns(mixed, "linear_attn.tiled_columns",
+                                 columnsOfHeads(0, keyHeads, group));
     mixed = step.activatedTimes({checkpoint::Activation::Silu}, inputs.z, mixed);
     return project(mixed, "out_proj", model.hidden, values);
   }
@@ -53,34 +64,69 @@ private:
     Value qkv, z, b, a;
   };
 
-  Inputs plainInputs(Value x) {
-    return {project(x, "in_proj_qkv", 2 * keys + values, model.hidden),
-            project(x, "in_proj_z", values, model.hidden),
-            project(x, "in_proj_b", valueHeads, model.hidden),
-            project(x, "in_proj_a", valueHeads, model.hidden)};
+  void takePlain(Value x, Inputs &inputs) {
+    inputs.qkv = project(x, "in_proj_qkv", 2 * keys + values, model.hidden);
+    inputs.z = project(x, "in_proj_z", values, model.hidden);
   }
 
   /// Digits of a row's index do not say where it belongs, as q and v of a key head have different
   /// numbers of rows: columns of the product are put in order. The stored matrix stays one.
-  Inputs fusedInputs(Value x) {
-    const int64_t group = valueHeads / keyHeads;
+  void takeFused(Value x, Inputs &inputs) {
     Value all = project(x, "in_proj_qkvz", 2 * keys + 2 * values, model.hidden);
     SmallVector<int32_t> qkv, z;
     appendColumns(qkv, 0, keyDim);
     appendColumns(qkv, keyDim, keyDim);
     appendColumns(qkv, 2 * keyDim, group * valueDim);
     appendColumns(z, 2 * keyDim + group * valueDim, group * valueDim);
-    Inputs inputs;
     inputs.qkv = step.gatherColumns(all, "linear_attn.qkv_columns", qkv);
     inputs.z = step.gatherColumns(all, "linear_attn.z_columns", z);
-    Value both =
-        model.project(x, prefix, std::string(kModule) + ".in_proj_ba", 2 * valueHeads, model.hidden,
-                      /*hasBias=*/false, [&](Value weight) {
-                        return step.permuteRows(weight, {keyHeads, 2, group}, {1, 0, 2});
-                      });
+  }
+
+  void takeGates(Value x, Inputs &inputs) {
+    if (!net.gatesByHeads) {
+      auto tiled = [&](Value weight) {
+        return net.tiledHeads ? step.permuteRows(weight, {group, keyHeads}, {1, 0}) : weight;
+      };
+      inputs.b = project(x, "in_proj_b", valueHeads, model.hidden, tiled);
+      inputs.a = project(x, "in_proj_a", valueHeads, model.hidden, tiled);
+      return;
+    }
+    Value both = project(x, "in_proj_ba", 2 * valueHeads, model.hidden, [&](Value weight) {
+      return step.permuteRows(weight, {keyHeads, 2, group}, {1, 0, 2});
+    });
     inputs.b = step.sliceColumns(both, 0, valueHeads);
     inputs.a = step.sliceColumns(both, valueHeads, valueHeads);
-    return inputs;
+  }
+
+  /// [q|k|v] with the value heads of each key head behind each other.
+  Value inOrder(Value qkv) {
+    if (!net.tiledHeads)
+      return qkv;
+    SmallVector<int32_t> columns;
+    for (int64_t column = 0; column < 2 * keys; ++column)
+      columns.push_back(static_cast<int32_t>(column));
+    columns.append(columnsOfHeads(2 * keys, group, keyHeads));
+    return step.gatherColumns(qkv, "linear_attn.grouped_columns", columns);
+  }
+
+  /// Those of value heads from `first` on, `outer` by `inner` of them, in the order [inner, outer].
+  SmallVector<int32_t> columnsOfHeads(int64_t first, int64_t outer, int64_t inner) const {
+    SmallVector<int32_t> columns;
+    for (int64_t i = 0; i < inner; ++i)
+      for (int64_t o = 0; o < outer; ++o)
+        for (int64_t column = 0; column < valueDim; ++column)
+          columns.push_back(static_cast<int32_t>(first + (o * inner + i) * valueDim + column));
+    return columns;
+  }
+
+  /// A number of each value head. `isExp`: -e^number is stored.
+  Value numberOfHeads(const char *part, bool isExp = false) {
+    if (!net.tiledHeads && !isExp)
+      return step.weight(name + part, {valueHeads});
+    return step.computed(name + part, valueHeads, [&](ArrayRef<float> stored, int64_t head) {
+      const float number = stored[net.tiledHeads ? head % group * keyHeads + head / group : head];
+      return isExp ? std::log(-number) : number;
+    });
   }
 
   /// Of each key head's columns of in_proj_qkvz `count` from `first` on.
@@ -91,9 +137,10 @@ private:
         columns.push_back(static_cast<int32_t>(head * each + column));
   }
 
-  Value project(Value x, const char *part, int64_t outputs, int64_t inputs) {
+  Value project(Value x, const char *part, int64_t outputs, int64_t inputs,
+                function_ref<Value(Value)> ordered = nullptr) {
     return model.project(x, prefix, std::string(kModule) + "." + part, outputs, inputs,
-                         /*hasBias=*/false);
+                         /*hasBias=*/false, ordered);
   }
 
   void setSite(const char *part) { step.setSite(Modules::siteOf(name) + part); }
@@ -103,7 +150,9 @@ private:
   const GatedDeltaNet &net;
   const std::string &prefix; ///< of the layer ("model.layers.0.")
   const std::string name;    ///< with the module ("model.layers.0.linear_attn.")
-  const int64_t keyHeads, valueHeads, keyDim, valueDim;
+  const int64_t keyHeads, valueHeads, keyDim;
+  const int64_t group; ///< value heads of a key head
+  const int64_t valueDim;
   const int64_t keys, values; ///< columns of q or k, and of v or z
 };
 

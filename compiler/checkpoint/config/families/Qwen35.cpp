@@ -74,11 +74,71 @@ static void readNext(JsonFields &fields, ConfigDraft &config) {
       config.sparseLayers[layer] = false;
 }
 
-static constexpr ModelForm form = {.normsLessOne = true};
+//===- GGUF ---------------------------------------------------------------------------------===//
+
+/// Files of models with experts may leave out the width of an MLP.
+static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
+  config.mlp.innerSize = fields.unsignedIntegerOr("feed_forward_length", 1, 1, ModelConfig::widest);
+  config.attention.kvHeads =
+      fields.unsignedInteger("attention.head_count_kv", 1, config.attention.heads);
+}
+
+/// A list says which layers are delta nets, or each so many-th is none.
+static void readGgufDeltaNet(GgufFields &fields, ConfigDraft &config) {
+  GatedDeltaNet &net = std::get<GatedDeltaNet>(*config.other);
+  constexpr std::string_view listed = "attention.recurrent_layers",
+                             valueHeads = "ssm.time_step_rank", valueColumns = "ssm.inner_size";
+  net.keyHeads = fields.unsignedInteger("ssm.group_count", 1, ModelConfig::mostHeads);
+  net.valueHeads = fields.unsignedInteger(valueHeads, 1, ModelConfig::mostHeads);
+  net.keyDim = fields.unsignedInteger("ssm.state_size", 1, ModelConfig::widestHead);
+  net.taps = fields.unsignedInteger("ssm.conv_kernel", 2, ShortConv::mostTaps);
+  const uint64_t columns =
+      fields.unsignedInteger(valueColumns, 1, ModelConfig::mostHeads * ModelConfig::widestHead);
+  net.valueDim = columns / net.valueHeads;
+  if (net.valueHeads % net.keyHeads != 0)
+    fields.fail(valueHeads,
+                message(net.keyHeads, " key heads do not divide ", net.valueHeads, " value heads"),
+                "correct the two", "INGOT-E1051");
+  if (columns % net.valueHeads != 0 || net.valueDim > ModelConfig::widestHead)
+    fields.fail(valueColumns,
+                message(columns, " columns are not those of ", net.valueHeads, " value heads"),
+                "correct the two", "INGOT-E1051");
+  net.expDecay = true;
+  // Of these the converter puts heads in another order; the other has [b|a] of each key head.
+  net.tiledHeads = !net.gatesByHeads && net.keyHeads != 1 && net.keyHeads != net.valueHeads;
+  net.fusedByHeads = net.gatesByHeads && fields.hasTensor("blk.0.ssm_in.weight"); // older files
+  fields.has("rope.dimension_sections");                                          // of images alone
+  const uint64_t interval =
+      fields.unsignedIntegerOr("full_attention_interval", 4, 1, ModelConfig::mostLayers);
+  if (fields.has(listed))
+    config.otherLayers = fields.flagsOfLayers(listed, config.layerCount());
+  for (uint64_t layer = config.otherLayers.size() + 1; layer <= config.layerCount(); ++layer)
+    config.otherLayers.push_back(layer % interval != 0);
+}
+
+static void readGgufExperts(GgufFields &fields, ConfigDraft &config) {
+  readGgufDeltaNet(fields, config);
+  Experts &experts = *config.experts;
+  experts.innerSize = fields.unsignedInteger("expert_feed_forward_length", 1, ModelConfig::widest);
+  experts.sharedSize =
+      fields.unsignedInteger("expert_shared_feed_forward_length", 1, ModelConfig::widest);
+  experts.routing.normTopkProb = true;
+}
+
+static constexpr GgufMetadata denseGguf = {.name = "qwen35", .readOwn = readGgufDeltaNet};
+
+static constexpr GgufMetadata sparseGguf(std::string_view name) {
+  return {.name = name, .readLayers = readGgufLayers, .readOwn = readGgufExperts};
+}
+
+//===- Families -----------------------------------------------------------------------------===//
+
+static constexpr ModelForm form = {.names = {.ggufFeedForwardNorm = "post_attention_norm"},
+                                   .normsLessOne = true};
 
 static constexpr LayerPattern pattern(bool fusedByHeads) {
   return {.attention = {.queryKeyNorm = QueryKeyNorm::Heads, .outputGate = true},
-          .other = GatedDeltaNet{.fusedByHeads = fusedByHeads},
+          .other = GatedDeltaNet{.fusedByHeads = fusedByHeads, .gatesByHeads = fusedByHeads},
           .otherType = "linear_attention"};
 }
 
@@ -114,19 +174,22 @@ constinit const Family qwen3Next = {.architecture = "Qwen3NextForCausalLM",
                                     .form = form,
                                     .layers = withExperts(pattern(true), ExpertStorage::Apart),
                                     .rotatesParts = true,
-                                    .json = json(2, 10, draftKeys, readNext)};
+                                    .json = json(2, 10, draftKeys, readNext),
+                                    .gguf = sparseGguf("qwen3next")};
 
 constinit const Family qwen35 = {.architecture = "Qwen3_5ForCausalLM",
                                  .form = form,
                                  .layers = pattern(false),
                                  .rotatesParts = true,
-                                 .json = json(4, 0, draftKeys, readDeltaNet)};
+                                 .json = json(4, 0, draftKeys, readDeltaNet),
+                                 .gguf = denseGguf};
 
 constinit const Family qwen35Moe = {.architecture = "Qwen3_5MoeForCausalLM",
                                     .form = form,
                                     .layers = withExperts(pattern(false), ExpertStorage::Halves),
                                     .rotatesParts = true,
-                                    .json = sparseJson()};
+                                    .json = sparseJson(),
+                                    .gguf = sparseGguf("qwen35moe")};
 
 //===- With images --------------------------------------------------------------------------===//
 
