@@ -278,8 +278,9 @@ def tensors_of(name, config):
         if name == "qwen3_next":  # Its first layer has no experts, which files cannot say.
             stored = {to: shape for tensor, shape in stored.items() if ".0.mlp." not in tensor
                       for to in {tensor, tensor.replace(".layers.1.mlp.", ".layers.0.mlp.")}}
-        return {tensor: [config["vocab_size"] if tensor.startswith("model.embed_tokens") and not at
-                         else rows for at, rows in enumerate(shape)]
+        sized = ("model.embed_tokens", "lm_head.")
+        return {tensor: [config["vocab_size"] if tensor.startswith(sized) and not at else rows
+                         for at, rows in enumerate(shape)]
                 for tensor, shape in stored.items()}
     count = {**CONVERTIBLE.get(name, {}), **models.CASES[name].config}["num_hidden_layers"]
     recorded, last = {}, f"model.layers.{count - 1}."
