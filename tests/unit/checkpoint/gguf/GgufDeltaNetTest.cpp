@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GGUF files of Qwen3-Next and Qwen3.5: what their metadata says of delta nets.
 #include "compiler/checkpoint/Checkpoint.h"
+#include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/checkpoint/config/ModelConfig.h"
 #include "tests/unit/checkpoint/Fixtures.h"
 #include "tests/unit/checkpoint/gguf/GgufFixtures.h"
 
