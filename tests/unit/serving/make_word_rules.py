@@ -39,8 +39,6 @@ CASED = ("A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4
 LARGE, SMALL = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 TEKKEN = (rf"[^\r\n\p{{L}}\p{{N}}]?{LARGE}*{SMALL}+|[^\r\n\p{{L}}\p{{N}}]?{LARGE}+{SMALL}*|\p{{N}}|"
           r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-QWEN35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|"
-          r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 DEEPSEEK_V3 = (r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?"""
                r"[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 KIMI_LARGE, KIMI_SMALL = (rf"{letters[:-1]}&&[^\p{{Han}}]]" for letters in (LARGE, SMALL))
@@ -70,7 +68,6 @@ def with_digits(rule, gpt2=False):
 RULES = {
     "tekken": cut(TEKKEN),
     "kimi-k2": cut(KIMI),
-    "qwen35": cut(QWEN35),
     "refact": pre_tokenizers.Sequence([
         digits(), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]),
     "deepseek-llm": with_digits(pre_tokenizers.Sequence([
