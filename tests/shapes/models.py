@@ -4,6 +4,20 @@
 BASE = {"rms_norm_eps": 1e-5, "hidden_act": "silu", "tie_word_embeddings": False,
         "torch_dtype": "bfloat16", "rope_theta": 500000.0, "max_position_embeddings": 8192,
         "bos_token_id": 1, "eos_token_id": 2, "num_hidden_layers": 1}
+DELTA = {"num_hidden_layers": 2, "full_attention_interval": 2, "head_dim": 256,
+         "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 16,
+         "linear_num_value_heads": 32, "rope_parameters": {
+             "rope_type": "default", "rope_theta": 10000000.0, "partial_rotary_factor": 0.25}}
+SHARED_INPUTS = {"num_kv_shared_layers": 2, "hidden_size_per_layer_input": 256,
+                 "sliding_window": 512}
+KEY_IS_VALUE = {"attention_k_eq_v": True}
+DELTA_MOE = {"architectures": ["Qwen3_5MoeForCausalLM"], "model_type": "qwen3_5_moe_text",
+             "num_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 512,
+             "shared_expert_intermediate_size": 512}
+DELTA_NEXT = {**DELTA_MOE, "architectures": ["Qwen3NextForCausalLM"], "model_type": "qwen3_next",
+              "num_experts": 512, "num_experts_per_tok": 10, "norm_topk_prob": True}
+LFM2_MOE = {"architectures": ["Lfm2MoeForCausalLM"], "model_type": "lfm2_moe",
+            "num_experts": 32, "num_experts_per_tok": 4, "moe_intermediate_size": 1792}
 FAMILIES = {
     "llama": {"architectures": ["LlamaForCausalLM"], "model_type": "llama"},
     "mistral": {"architectures": ["MistralForCausalLM"], "model_type": "mistral",
@@ -97,6 +111,25 @@ FAMILIES = {
                 "rope_theta": 150000.0, "rope_scaling": {
                     "rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
                     "truncate": False, "original_max_position_embeddings": 4096}},
+    "qwen3_5": {"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", **DELTA},
+    "lfm2": {"architectures": ["Lfm2ForCausalLM"], "model_type": "lfm2", "norm_eps": 1e-5,
+             "num_hidden_layers": 3, "layer_types": ["conv", "conv", "full_attention"],
+             "block_auto_adjust_ff_dim": False, "tie_word_embeddings": True},
+    "gemma4": {"architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text", "head_dim": 256,
+               "global_head_dim": 512, "num_hidden_layers": 4, "final_logit_softcapping": 30.0,
+               "layer_types": ["sliding_attention", "full_attention"] * 2,
+               "sliding_window": 1024, "tie_word_embeddings": True,
+               "hidden_activation": "gelu_pytorch_tanh", "hidden_size_per_layer_input": 0,
+               "rope_parameters": {
+                   "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+                                      "rope_theta": 1000000.0},
+                   "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}},
+    "gemma3n": {"architectures": ["Gemma3nForCausalLM"], "model_type": "gemma3n_text",
+                "num_hidden_layers": 4, "num_kv_shared_layers": 2, "sliding_window": 512,
+                "layer_types": ["sliding_attention", "full_attention"] * 2, "head_dim": 256,
+                "activation_sparsity_pattern": [0.95, 0.95, 0.0, 0.0],
+                "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0,
+                "tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh"},
 }
 # name: family, hidden size, inner size, heads, KV heads, vocabulary, other keys
 SIZES = {
@@ -224,12 +257,31 @@ SIZES = {
     "MiMo-V2-Flash": ("mimo_v2", 4096, 16384, 64, 4, 152576, {}),
     "gpt-oss-20B": ("gpt_oss", 2880, 2880, 64, 8, 201088, {"num_local_experts": 32}),
     "gpt-oss-120B": ("gpt_oss", 2880, 2880, 64, 8, 201088, {"num_local_experts": 128}),
+    "Qwen3.5-9B": ("qwen3_5", 4096, 12288, 16, 4, 248320, {}),
+    "Qwen3.6-27B": ("qwen3_5", 5120, 17408, 24, 4, 248320, {"linear_num_value_heads": 48}),
+    "Qwen3.6-35B-A3B": ("qwen3_5", 2048, 512, 16, 2, 248320, DELTA_MOE),
+    "Qwen3-Next-80B-A3B": ("qwen3_5", 2048, 5120, 16, 2, 151936, DELTA_NEXT),
+    "LFM2-1.2B": ("lfm2", 2048, 8192, 32, 8, 65536, {}),
+    "LFM2-8B-A1B": ("lfm2", 2048, 7168, 32, 8, 65536, LFM2_MOE),
+    "Gemma-4-E2B": ("gemma4", 1536, 6144, 8, 1, 262144, {
+        **SHARED_INPUTS, "use_double_wide_mlp": True}),
+    "Gemma-4-E4B": ("gemma4", 2560, 10240, 8, 2, 262144, SHARED_INPUTS),
+    "Gemma-4-26B-A4B": ("gemma4", 2816, 2112, 16, 8, 262144, {
+        **KEY_IS_VALUE, "num_global_key_value_heads": 2, "enable_moe_block": True,
+        "num_experts": 128, "top_k_experts": 8, "moe_intermediate_size": 704}),
+    "Gemma-4-31B": ("gemma4", 5376, 21504, 32, 16, 262144, {
+        **KEY_IS_VALUE, "num_global_key_value_heads": 4}),
+    "Gemma-3n-E2B": ("gemma3n", 2048, 8192, 8, 2, 262400, {}),
+    "Gemma-3n-E4B": ("gemma3n", 2048, 16384, 8, 2, 262400, {}),
 }
 
 
 def config(name):
     """The model's config.json."""
     family, hidden, inner, heads, kv_heads, vocabulary, more = SIZES[name]
-    return {**BASE, **FAMILIES[family], "hidden_size": hidden, "intermediate_size": inner,
-            "num_attention_heads": heads, "num_key_value_heads": kv_heads,
-            "vocab_size": vocabulary, **more}
+    result = {**BASE, **FAMILIES[family], "hidden_size": hidden, "intermediate_size": inner,
+              "num_attention_heads": heads, "num_key_value_heads": kv_heads,
+              "vocab_size": vocabulary, **more}
+    if "rope_parameters" in result:  # has them all
+        del result["rope_theta"]
+    return result
