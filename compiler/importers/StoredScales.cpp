@@ -40,48 +40,70 @@ static Error isNoScale(const checkpoint::Checkpoint &checkpoint, const std::stri
                "kv_cache"};
 }
 
-Expected<float> compiler::storedNumber(const checkpoint::Checkpoint &checkpoint,
-                                       const std::string &name) {
+namespace {
+
+/// A tensor of floats, and how one of them is stored.
+struct Floats {
+  const Tensor *tensor;
+  const llvm::fltSemantics *semantics;
+
+  unsigned bits() const { return llvm::APFloat::getSizeInBits(*semantics); }
+};
+
+} // namespace
+
+static Expected<Floats> findFloats(const checkpoint::Checkpoint &checkpoint,
+                                   const std::string &name) {
   auto found = checkpoint.get(name);
   if (!found)
     return found.error();
   const Tensor &tensor = **found;
-  const llvm::fltSemantics *semantics = semanticsOf(tensor.dtype);
-  if (semantics && tensor.bytes != llvm::APFloat::getSizeInBits(*semantics) / 8)
-    return Error{"INGOT-E1054", message("a scale of several numbers, ", name, ", is not supported"),
-                 checkpoint.fileName(tensor), "supported: one for the tensor"};
-  const auto numbers = storedNumbers(checkpoint, name);
-  if (!numbers)
-    return numbers.error();
-  if (!std::isfinite(numbers->front()))
-    return isNoScale(checkpoint, name, numbers->front());
-  return numbers->front();
+  if (const llvm::fltSemantics *semantics = semanticsOf(tensor.dtype))
+    return Floats{&tensor, semantics};
+  return Error{"INGOT-E1081",
+               message("tensor ", checkpoint.shownName(tensor.name), " holds ",
+                       dtypeName(tensor.dtype), " elements"),
+               checkpoint.fileName(tensor), "such numbers are F32, BF16 or F16"};
 }
 
-Expected<std::vector<float>> compiler::storedNumbers(const checkpoint::Checkpoint &checkpoint,
-                                                     const std::string &name) {
-  auto found = checkpoint.get(name);
-  if (!found)
-    return found.error();
-  const Tensor &tensor = **found;
-  const llvm::fltSemantics *semantics = semanticsOf(tensor.dtype);
-  if (!semantics)
-    return Error{"INGOT-E1081",
-                 message("tensor ", checkpoint.shownName(tensor.name), " holds ",
-                         dtypeName(tensor.dtype), " elements"),
-                 checkpoint.fileName(tensor), "such numbers are F32, BF16 or F16"};
-  const unsigned bits = llvm::APFloat::getSizeInBits(*semantics), each = bits / 8;
-  std::vector<std::byte> bytes(tensor.bytes);
-  if (auto done = checkpoint.read(tensor, 0, bytes); !done)
+static Expected<std::vector<float>> readFloats(const checkpoint::Checkpoint &checkpoint,
+                                               const Floats &floats) {
+  const unsigned bits = floats.bits(), each = bits / 8;
+  std::vector<std::byte> bytes(floats.tensor->bytes);
+  if (auto done = checkpoint.read(*floats.tensor, 0, bytes); !done)
     return done.error();
   std::vector<float> numbers;
   for (size_t at = 0; at < bytes.size(); at += each) {
     std::array<std::byte, 4> element{};
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), each, element.begin());
     const llvm::APInt value(bits, llvm::support::endian::read32le(element.data()));
-    numbers.push_back(llvm::APFloat(*semantics, value).convertToFloat());
+    numbers.push_back(llvm::APFloat(*floats.semantics, value).convertToFloat());
   }
   return numbers;
+}
+
+Expected<std::vector<float>> compiler::storedNumbers(const checkpoint::Checkpoint &checkpoint,
+                                                     const std::string &name) {
+  const auto floats = findFloats(checkpoint, name);
+  if (!floats)
+    return floats.error();
+  return readFloats(checkpoint, *floats);
+}
+
+Expected<float> compiler::storedNumber(const checkpoint::Checkpoint &checkpoint,
+                                       const std::string &name) {
+  const auto floats = findFloats(checkpoint, name);
+  if (!floats)
+    return floats.error();
+  if (floats->tensor->bytes != floats->bits() / 8)
+    return Error{"INGOT-E1054", message("a scale of several numbers, ", name, ", is not supported"),
+                 checkpoint.fileName(*floats->tensor), "supported: one for the tensor"};
+  const auto numbers = readFloats(checkpoint, *floats);
+  if (!numbers)
+    return numbers.error();
+  if (!std::isfinite(numbers->front()))
+    return isNoScale(checkpoint, name, numbers->front());
+  return numbers->front();
 }
 
 Expected<float> compiler::storedScale(const checkpoint::Checkpoint &checkpoint,

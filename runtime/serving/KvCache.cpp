@@ -18,6 +18,7 @@ KvCache::KvCache(const std::vector<KvGroupPlan> &groups) : groups(groups) {
   for (const KvGroupPlan &group : groups) {
     pools.emplace_back(group.blocks);
     granularity = std::lcm(granularity, group.blockTokens);
+    leastBlock = leastBlock == 0 ? group.blockTokens : std::min(leastBlock, group.blockTokens);
     hasStates |= group.recurrent;
   }
   // A step copies at most one block of each group and sequence, and there are no more than blocks.
@@ -45,13 +46,6 @@ int64_t KvCache::firstVisible(size_t group, int64_t position) const {
 int64_t KvCache::firstWritten(size_t group, const Sequence &sequence, int64_t end) const {
   int64_t visible = firstVisible(group, sequence.computed);
   return groups[group].recurrent ? std::max(visible, end - 2) : visible;
-}
-
-int64_t KvCache::leastBlockTokens() const {
-  int64_t least = granularity;
-  for (const KvGroupPlan &group : groups)
-    least = std::min<int64_t>(least, group.blockTokens);
-  return least;
 }
 
 bool KvCache::canEverHold(int64_t positions) const {

@@ -57,7 +57,7 @@ public:
   std::vector<BlockCopy> &copies() { return pendingCopies; }
 
   /// Tokens of a block of the group with the smallest ones.
-  int64_t leastBlockTokens() const;
+  int64_t leastBlockTokens() const { return leastBlock; }
   int64_t availableBlocks(size_t group) const { return pools[group].available(); }
 
   /// Fills a sequence's row of a group's block table: entry i is the block of positions
@@ -78,6 +78,7 @@ private:
   std::vector<KvGroupPlan> groups;
   std::vector<BlockPool> pools;
   int64_t granularity = 1; ///< tokens: a multiple of every group's block
+  int64_t leastBlock = 0;  ///< tokens
   bool hasStates = false;  ///< a group is of recurrent state
   std::vector<BlockCopy> pendingCopies;
 };

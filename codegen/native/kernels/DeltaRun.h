@@ -4,15 +4,14 @@
 // state, log_decay, decay_bias, result.
 #pragma once
 
-#include "codegen/native/kernels/Elements.h"
 #include "codegen/native/kernels/Mathematics.h"
+#include "codegen/native/kernels/SequenceRun.h"
 
 INGOT_CONST(key_heads);
 INGOT_CONST(value_heads);
 INGOT_CONST(key_dim);
 INGOT_CONST(value_dim);
-INGOT_CONST(chunk);       ///< positions of a chunk, and of a block
-INGOT_CONST(block_bytes); ///< from one row of the state to the next
+INGOT_CONST(chunk); ///< positions of a chunk, and of a block
 INGOT_CONST(input_type);
 INGOT_CONST(decay_type);
 INGOT_CONST(gate_type);
@@ -27,22 +26,11 @@ struct DeltaState {
   float *state, *keys, *decays, *updates;
 };
 
-/// The tokens of a sequence in the step: rows [row, row + count), at positions from `first` on.
-struct DeltaRun {
-  const IngotLaunch *launch;
-  const int32_t *table;
-  int64_t row, count, first, head; ///< `head`: of values
+struct DeltaRun : SequenceRun {
+  int64_t head; ///< of values
 
   static DeltaRun of(const IngotLaunch *launch) {
-    int64_t sequence = launch->tile[0];
-    const int32_t *offsets = static_cast<const int32_t *>(launch->buffers[4]) + sequence;
-    int64_t row = offsets[0], count = offsets[1] - row;
-    return {launch,
-            static_cast<const int32_t *>(launch->buffers[5]) + sequence * launch->scalars[0],
-            row,
-            count,
-            count > 0 ? static_cast<const int32_t *>(launch->buffers[3])[row] : 0,
-            launch->tile[1]};
+    return {SequenceRun::of(launch, 3), launch->tile[1]};
   }
 
   static int64_t headsPerKey() { return ingot_const_value_heads / ingot_const_key_heads; }
@@ -50,12 +38,9 @@ struct DeltaRun {
   /// Whether the head writes the k' that it shares with others.
   bool writesKeys() const { return head % headsPerKey() == 0; }
 
-  /// Whether there is a block for a chunk.
-  bool keeps(int64_t chunk) const { return table[chunk] >= 0; }
   /// The chunk's, in its block.
   DeltaState stateOf(int64_t chunk) const {
-    auto *state = reinterpret_cast<float *>(static_cast<char *>(launch->buffers[6]) +
-                                            table[chunk] * ingot_const_block_bytes);
+    auto *state = reinterpret_cast<float *>(blockOf(chunk));
     int64_t matrix = ingot_const_key_dim * ingot_const_value_dim;
     float *keys = state + ingot_const_value_heads * matrix;
     float *decays = keys + ingot_const_key_heads * ingot_const_key_dim * ingot_const_chunk;

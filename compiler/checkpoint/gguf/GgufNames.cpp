@@ -26,15 +26,9 @@ bool haveSinks(const ModelConfig &config) {
   });
 }
 
-bool haveConvolutions(const ModelConfig &config) {
+template <class Mixer> bool haveTokenMixer(const ModelConfig &config) {
   return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
-    return std::holds_alternative<ShortConv>(layer.tokenMixer);
-  });
-}
-
-bool haveDeltaNets(const ModelConfig &config) {
-  return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
-    return std::holds_alternative<GatedDeltaNet>(layer.tokenMixer);
+    return std::holds_alternative<Mixer>(layer.tokenMixer);
   });
 }
 
@@ -47,11 +41,11 @@ bool haveExpertsBesideMlps(const ModelConfig &config) {
 NameRows namesOfModel(const ModelConfig &config) {
   const ModuleNames &names = config.names;
   // LFM2's converter goes by how Hugging Face calls the last norm.
-  NameRows rows = {
-      {"token_embd.", message(names.embedding, ".")},
-      {"position_embd.", message(names.positions, ".")},
-      {haveConvolutions(config) ? "token_embd_norm." : "output_norm.", message(names.norm, ".")},
-      {"output.", message(names.head, ".")}};
+  NameRows rows = {{"token_embd.", message(names.embedding, ".")},
+                   {"position_embd.", message(names.positions, ".")},
+                   {haveTokenMixer<ShortConv>(config) ? "token_embd_norm." : "output_norm.",
+                    message(names.norm, ".")},
+                   {"output.", message(names.head, ".")}};
   if (config.layerInputs.columns != 0)
     rows.insert(rows.end(), {{"per_layer_token_embd.", "model.embed_tokens_per_layer."},
                              {"per_layer_model_proj.", "model.per_layer_model_projection."},
@@ -137,10 +131,10 @@ NameRows namesOfLayer(const ModelConfig &config) {
   add(namesOfNorms(config));
   if (haveSinks(config))
     add({{"attn_sinks.weight", message(config.names.attention, ".", config.names.sinks)}});
-  if (haveConvolutions(config))
+  if (haveTokenMixer<ShortConv>(config))
     for (std::string_view part : {"conv.", "in_proj.", "out_proj."})
       rows.push_back({message("shortconv.", part), message("conv.", part)});
-  if (haveDeltaNets(config))
+  if (haveTokenMixer<GatedDeltaNet>(config))
     add({{"attn_qkv.", "linear_attn.in_proj_qkv."},
          {"attn_gate.", "linear_attn.in_proj_z."},
          {"ssm_in.", "linear_attn.in_proj_qkvz."},

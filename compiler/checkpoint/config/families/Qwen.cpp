@@ -2,6 +2,7 @@
 // Qwen 1.5 to 3: biases on q, k and v, then norms of the heads of q and k; both also with experts
 // in all layers, or in some.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/SparseLayers.h"
 
 namespace ingot::checkpoint::families {
 
@@ -26,12 +27,7 @@ static void readExperts(JsonFields &fields, ConfigDraft &config, uint64_t innerS
   experts.innerSize =
       fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
   experts.routing.normTopkProb = fields.booleanOr("norm_topk_prob", false);
-  uint64_t step = fields.unsignedIntegerOr("decoder_sparse_step", 1, 1, ModelConfig::mostLayers);
-  for (uint64_t layer = 1; layer <= config.layerCount(); ++layer)
-    config.sparseLayers.push_back(layer % step == 0);
-  if (auto dense = fields.unsignedIntegers("mlp_only_layers", 0, config.layerCount() - 1))
-    for (uint64_t layer : *dense)
-      config.sparseLayers[layer] = false;
+  readSparseLayers(fields, config);
   readWindow(fields, config);
 }
 

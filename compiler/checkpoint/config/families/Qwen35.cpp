@@ -2,6 +2,7 @@
 // Qwen3-Next and Qwen3.5 to 3.8: gated delta nets in most layers, gated attention in the others,
 // factors of norms stored less 1, a quarter of each head rotates; also with experts.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/SparseLayers.h"
 
 namespace ingot::checkpoint::families {
 
@@ -25,6 +26,12 @@ static void expect(JsonFields &fields, std::string_view key, std::string_view fi
                 message("use a checkpoint with ", first));
 }
 
+/// All layers but each `interval`-th are delta nets.
+static void makeOthers(ConfigDraft &config, uint64_t interval) {
+  for (uint64_t layer = 1; layer <= config.layerCount(); ++layer)
+    config.otherLayers.push_back(layer % interval != 0);
+}
+
 static void readDeltaNet(JsonFields &fields, ConfigDraft &config) {
   GatedDeltaNet &net = std::get<GatedDeltaNet>(*config.other);
   auto heads = [&](std::string_view key, uint64_t absent) {
@@ -44,10 +51,8 @@ static void readDeltaNet(JsonFields &fields, ConfigDraft &config) {
                 "correct the two");
   expect(fields, "mamba_ssm_dtype", "float32", "torch.float32");
   expect(fields, "output_gate_type", "swish", "silu");
-  const uint64_t interval =
-      fields.unsignedIntegerOr("full_attention_interval", 4, 1, ModelConfig::mostLayers);
-  for (uint64_t layer = 1; layer <= config.layerCount(); ++layer)
-    config.otherLayers.push_back(layer % interval != 0);
+  makeOthers(config,
+             fields.unsignedIntegerOr("full_attention_interval", 4, 1, ModelConfig::mostLayers));
 }
 
 /// transformers reads no norm_topk_prob of Qwen3.5 and always divides; a file that says otherwise
@@ -65,13 +70,7 @@ static void readExperts(JsonFields &fields, ConfigDraft &config) {
 static void readNext(JsonFields &fields, ConfigDraft &config) {
   readDeltaNet(fields, config);
   readExperts(fields, config);
-  const uint64_t step =
-      fields.unsignedIntegerOr("decoder_sparse_step", 1, 1, ModelConfig::mostLayers);
-  for (uint64_t layer = 1; layer <= config.layerCount(); ++layer)
-    config.sparseLayers.push_back(layer % step == 0);
-  if (auto dense = fields.unsignedIntegers("mlp_only_layers", 0, config.layerCount() - 1))
-    for (uint64_t layer : *dense)
-      config.sparseLayers[layer] = false;
+  readSparseLayers(fields, config);
 }
 
 //===- GGUF ---------------------------------------------------------------------------------===//
@@ -112,8 +111,8 @@ static void readGgufDeltaNet(GgufFields &fields, ConfigDraft &config) {
       fields.unsignedIntegerOr("full_attention_interval", 4, 1, ModelConfig::mostLayers);
   if (fields.has(listed))
     config.otherLayers = fields.flagsOfLayers(listed, config.layerCount());
-  for (uint64_t layer = config.otherLayers.size() + 1; layer <= config.layerCount(); ++layer)
-    config.otherLayers.push_back(layer % interval != 0);
+  else
+    makeOthers(config, interval);
 }
 
 static void readGgufExperts(GgufFields &fields, ConfigDraft &config) {
@@ -190,25 +189,5 @@ constinit const Family qwen35Moe = {.architecture = "Qwen3_5MoeForCausalLM",
                                     .rotatesParts = true,
                                     .json = sparseJson(),
                                     .gguf = sparseGguf("qwen35moe")};
-
-//===- With images --------------------------------------------------------------------------===//
-
-static constexpr std::string_view vision[] = {"visual.", "model.visual."};
-static constexpr std::string_view aroundKeys[] = {
-    "image_token_id", "language_model_only", "text_config",          "video_token_id",
-    "vision_config",  "vision_end_token_id", "vision_start_token_id"};
-static constexpr std::string_view placeholders[] = {"image_token_id", "video_token_id"};
-static constexpr TextPart denseText[] = {{"qwen3_5_text", &qwen35}};
-static constexpr TextPart sparseText[] = {{"qwen3_5_moe_text", &qwen35Moe}};
-
-constinit const Family qwen35Vision = {
-    .architecture = "Qwen3_5ForConditionalGeneration",
-    .json = {.meaningless = aroundKeys},
-    .wrapper = {.texts = denseText, .skipped = vision, .placeholders = placeholders}};
-
-constinit const Family qwen35MoeVision = {
-    .architecture = "Qwen3_5MoeForConditionalGeneration",
-    .json = {.meaningless = aroundKeys},
-    .wrapper = {.texts = sparseText, .skipped = vision, .placeholders = placeholders}};
 
 } // namespace ingot::checkpoint::families

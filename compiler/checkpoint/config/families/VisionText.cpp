@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of text and vision, whose text part is one of the other families: Qwen2.5-VL, Qwen3-VL,
-// Gemma 3, Mistral Small 3 and Llama 4.
+// Qwen3.5, Gemma 3, Mistral Small 3 and Llama 4.
 #include "compiler/checkpoint/config/families/Families.h"
 
 namespace ingot::checkpoint::families {
@@ -34,6 +34,23 @@ constinit const Family qwen3VlMoe = {
     .architecture = "Qwen3VLMoeForConditionalGeneration",
     .json = {.meaningless = qwenKeys},
     .wrapper = {.texts = qwen3MoeText, .skipped = qwenVision, .placeholders = qwenPlaceholders}};
+
+static constexpr std::string_view qwen35Keys[] = {
+    "image_token_id", "language_model_only", "text_config",          "video_token_id",
+    "vision_config",  "vision_end_token_id", "vision_start_token_id"};
+static constexpr TextPart qwen35Text[] = {{"qwen3_5_text", &qwen35}};
+
+constinit const Family qwen35Vision = {
+    .architecture = "Qwen3_5ForConditionalGeneration",
+    .json = {.meaningless = qwen35Keys},
+    .wrapper = {.texts = qwen35Text, .skipped = qwenVision, .placeholders = qwenPlaceholders}};
+
+static constexpr TextPart qwen35MoeText[] = {{"qwen3_5_moe_text", &qwen35Moe}};
+
+constinit const Family qwen35MoeVision = {
+    .architecture = "Qwen3_5MoeForConditionalGeneration",
+    .json = {.meaningless = qwen35Keys},
+    .wrapper = {.texts = qwen35MoeText, .skipped = qwenVision, .placeholders = qwenPlaceholders}};
 
 static constexpr std::string_view towers[] = {"vision_tower.", "multi_modal_projector.",
                                               "model.vision_tower.",
