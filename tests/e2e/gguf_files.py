@@ -8,6 +8,8 @@ import struct
 import sys
 
 import harness
+from gguf_gemma import (GEMMA3N, GEMMA3N_KEYS, GEMMA4, GEMMA4_KEYS, GEMMA_NORMS, RESULT_NORMS,
+                        STREAM_STACKS)
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
@@ -19,9 +21,6 @@ LAYER_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
                "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
                "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
                "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
-RESULT_NORMS = {"post_attention_norm": "post_attention_layernorm",
-                "post_ffw_norm": "post_feedforward_layernorm"}
-GEMMA_NORMS = {**RESULT_NORMS, "ffn_norm": "pre_feedforward_layernorm"}
 ROUTED = {"ffn_gate_inp": "mlp.gate", "ffn_gate_inp_shexp": "mlp.shared_expert_gate",
           **{f"ffn_{part}_shexp": f"mlp.shared_expert.{part}_proj"
              for part in ("gate", "up", "down")}}
@@ -52,14 +51,6 @@ LFM2_KEYS = {"vocab_size": "vocab_size", "shortconv.l_cache": "conv_L_cache",
                  for layer in range(config["num_hidden_layers"])],
              **dict.fromkeys(("attention.key_length", "attention.value_length",
                               "rope.dimension_count"))}
-GEMMA4 = {**GEMMA_NORMS, "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
-          **{f"post_ffw_norm_{i}": f"post_feedforward_layernorm_{i}" for i in (1, 2)},
-          "ffn_gate_inp": "router.proj", "ffn_gate_inp.scale": "router.scale",
-          "ffn_gate_up_exps.weight": "experts.gate_up_proj",
-          "ffn_down_exps.weight": "experts.down_proj",
-          "ffn_down_exps.scale": "router.per_expert_scale",
-          "inp_gate": "per_layer_input_gate", "proj": "per_layer_projection",
-          "post_norm": "post_per_layer_input_norm", "layer_output_scale.weight": "layer_scalar"}
 
 
 def attending(config):
@@ -73,36 +64,6 @@ def adjusted_width(config):
     multiple = config["block_multiple_of"]
     return -(-int(2 * config["block_ff_dim"] / 3) // multiple) * multiple
 
-
-def slides(config):
-    return [kind == "sliding_attention" for kind in config["layer_types"]]
-
-
-def gemma4_kv_heads(config):
-    heads = config["num_key_value_heads"]
-    full = config.get("num_global_key_value_heads")
-    return [heads if own else full for own in slides(config)] if full else heads
-
-
-def gemma4_widths(config):
-    width, layers = config["intermediate_size"], config["num_hidden_layers"]
-    owners = layers - config.get("num_kv_shared_layers", 0)
-    return [width if layer < owners else 2 * width for layer in range(layers)] if config.get(
-        "use_double_wide_mlp") else width
-
-
-GEMMA4_KEYS = {
-    "attention.head_count_kv": gemma4_kv_heads, "feed_forward_length": gemma4_widths,
-    "attention.sliding_window": "sliding_window", "attention.sliding_window_pattern": slides,
-    "attention.shared_kv_layers": lambda config: config.get("num_kv_shared_layers", 0),
-    "embedding_length_per_layer_input": "hidden_size_per_layer_input",
-    "final_logit_softcapping": "final_logit_softcapping",
-    **{key: "global_head_dim" for key in ("attention.key_length", "attention.value_length",
-                                          "rope.dimension_count")},
-    **{f"{key}_swa": "head_dim" for key in ("attention.key_length", "attention.value_length",
-                                            "rope.dimension_count")},
-    **{key: lambda config, kind=kind: config["rope_parameters"][f"{kind}_attention"]["rope_theta"]
-       for key, kind in (("rope.freq_base", "full"), ("rope.freq_base_swa", "sliding"))}}
 
 QWEN35 = {"ffn_norm": "none", "post_attention_norm": "post_attention_layernorm", **ROUTED,
           "ssm_a": "linear_attn.A_log", "ssm_dt.bias": "linear_attn.dt_bias",
@@ -232,6 +193,7 @@ FAMILIES = {
                              "exp_probs_b": "feed_forward.expert_bias"}, {
         **LFM2_KEYS, **EXPERT_KEYS, "leading_dense_block_count": "num_dense_layers",
         "expert_gating_func": 2}),
+    "gemma3n": ("gemma3n", GEMMA3N, GEMMA3N_KEYS),
     "gemma4": ("gemma4", GEMMA4, GEMMA4_KEYS),
     "gemma4_shared": ("gemma4", GEMMA4, GEMMA4_KEYS),
     "gemma4_moe": ("gemma4", GEMMA4, {
@@ -267,8 +229,8 @@ CONVERTIBLE = {
 
 
 # Families whose layers differ, and that are converted as they are.
-VARIED = ("gemma4", "gemma4_moe", "gemma4_shared", "lfm2", "lfm2_moe", "qwen3_5", "qwen3_5_moe",
-          "qwen3_next")
+VARIED = ("gemma3n", "gemma4", "gemma4_moe", "gemma4_shared", "lfm2", "lfm2_moe", "qwen3_5",
+          "qwen3_5_moe", "qwen3_next")
 
 
 def tensors_of(name, config):
@@ -595,8 +557,20 @@ def llama4_stacks(config, tensors):
     return result
 
 
+def stream_stacks(config, tensors):
+    """The matrices of Gemma 3n's streams but the first."""
+    result = {}
+    for ours, theirs in STREAM_STACKS.items():
+        matrices = [tensors[f"{theirs}.{number}.weight"]
+                    for number in range(config["altup_num_inputs"] - 1)]
+        result[ours] = (F32, [len(matrices), *matrices[0][1]],
+                        b"".join(data for _, _, data in matrices))
+    return result
+
+
 # Those of Gemma 4 are stacks already.
-STACKS = {"gpt_oss": gpt_oss_stacks, "llama4": llama4_stacks, "gemma4_moe": lambda *_: {}}
+STACKS = {"gpt_oss": gpt_oss_stacks, "llama4": llama4_stacks, "gemma4_moe": lambda *_: {},
+          "gemma3n": stream_stacks}
 
 
 def proportional(config):

@@ -181,14 +181,15 @@ void ConfigReader::readSizes() {
 }
 
 void ConfigReader::readHeads() {
+  constexpr std::string_view kvHeads = "attention.head_count_kv";
   config.attention.heads = neededInAllLayers("attention.head_count", 1, ModelConfig::mostHeads);
   if (gguf.readLayers)
     gguf.readLayers(fields, config);
-  else
-    config.attention.kvHeads = sameInAllLayers("attention.head_count_kv", 1, config.attention.heads)
-                                   .value_or(config.attention.heads);
+  if (!fields.isAsked(kvHeads))
+    config.attention.kvHeads =
+        sameInAllLayers(kvHeads, 1, config.attention.heads).value_or(config.attention.heads);
   if (config.attention.heads % config.attention.kvHeads != 0)
-    fields.fail("attention.head_count_kv",
+    fields.fail(kvHeads,
                 message(config.attention.kvHeads, " KV heads do not divide ",
                         config.attention.heads, " heads"),
                 "correct the number", "INGOT-E1051");
@@ -272,6 +273,9 @@ void ConfigReader::readFromTensors() {
   config.attention.bias |= fields.hasTensor("blk.0.attn_q.bias");
   config.attention.outputBias = fields.hasTensor("blk.0.attn_output.bias");
   config.mlp.bias = fields.hasTensor("blk.0.ffn_down.bias");
+  const auto left = std::ranges::find(model.tensors, "blk.0.laurel_l.weight", &Tensor::name);
+  if (left != model.tensors.end() && !left->shape.empty())
+    config.laurelRank = left->shape.front();
 }
 
 /// Which layers have the window: each so many-th has none, or a list says it of each. And the base

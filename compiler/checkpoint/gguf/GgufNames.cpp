@@ -19,6 +19,10 @@ using NameRows = std::vector<NameRow>;
 
 const NameRow layerPrefix = {"blk.", "model.layers."};
 
+/// Matrices of streams, which files stack: what either calls them before ".weight", or a number.
+const NameRow streamRows[] = {{"altup_proj", "model.altup_projections."},
+                              {"altup_unembd_proj", "model.altup_unembed_projections."}};
+
 /// Names are those of all layers, whatever mixers each has.
 bool haveSinks(const ModelConfig &config) {
   return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
@@ -156,6 +160,16 @@ NameRows namesOfLayer(const ModelConfig &config) {
     add({{"inp_gate.", "per_layer_input_gate."},
          {"proj.", "per_layer_projection."},
          {"post_norm.", "post_per_layer_input_norm."}});
+  if (config.altUp.streams > 1)
+    add({{"altup_correct_coef.", "altup.correction_coefs."},
+         {"altup_correct_scale.weight", "altup.correct_output_scale"},
+         {"altup_predict_coef.", "altup.prediction_coefs."},
+         {"altup_router.", "altup.modality_router."},
+         {"altup_router_norm.", "altup.router_norm."}});
+  if (config.laurelRank != 0)
+    add({{"laurel_l.", "laurel.linear_left."},
+         {"laurel_r.", "laurel.linear_right."},
+         {"laurel_post_norm.", "laurel.post_laurel_norm."}});
   if (config.scaledLayers)
     add({{"layer_output_scale.weight", "layer_scalar"}});
   return rows;
@@ -218,44 +232,73 @@ std::optional<std::string> stackOfExpert(std::string_view name, const Experts &e
   return std::nullopt;
 }
 
-/// Which parts of each expert of a layer a stack called `name` holds; none for other tensors.
-std::vector<std::string> partsOfStack(std::string_view name, const ModelConfig &config) {
-  const Experts *experts = config.firstExperts();
-  if (!experts || !consume(name, layerPrefix.gguf) || consumeNumber(name).empty())
-    return {};
+std::optional<std::string> stackOfStream(std::string_view name) {
+  for (const auto &[gguf, model] : streamRows) {
+    std::string_view rest = name;
+    if (consume(rest, model) && !consumeNumber(rest).empty() && rest == "weight")
+      return gguf + ".weight";
+  }
+  return std::nullopt;
+}
+
+/// What a tensor holds that is a stack of matrices.
+struct Stack {
+  uint64_t count = 0;             ///< of its matrices
+  std::vector<std::string> names; ///< of each matrix, or of each of its parts of one height
+};
+
+/// Which parts of each expert a stack called `name` in its layer holds; none for other tensors.
+std::vector<std::string> partsOfStack(std::string_view name, const Experts &experts) {
   if (name == "ffn_gate_up_exps.weight")
-    return {std::string(experts->gate), std::string(experts->up)};
-  for (const auto &[gguf, model] : partsOfExperts(*experts))
+    return {std::string(experts.gate), std::string(experts.up)};
+  for (const auto &[gguf, model] : partsOfExperts(experts))
     if (name == gguf + "_exps.weight")
       return {model};
   return {};
 }
 
-/// Adds the experts' matrices, which lie behind each other: of each expert, `parts` of one height.
-Outcome addExperts(const Tensor &stack, const std::vector<std::string> &parts,
-                   const ModelConfig &config, const std::string &where,
-                   std::vector<Tensor> &tensors) {
-  const Experts &experts = *config.firstExperts();
-  if (stack.shape.size() != 3 || stack.shape[0] != experts.count ||
-      stack.shape[1] % parts.size() != 0)
-    return Error{"INGOT-E1124",
-                 message("tensor ", inQuotes(stack.name), " is no stack of ", experts.count,
-                         " matrices, one for each expert"),
-                 where, "convert the model again"};
-  std::string_view layer = stack.name;
-  consume(layer, layerPrefix.gguf);
-  layer = consumeNumber(layer);
-  uint64_t number = 0;
-  for (uint64_t expert = 0; expert < experts.count; ++expert)
-    for (const std::string &part : parts) {
-      Tensor matrix = stack;
-      matrix.name =
-          message(layerPrefix.model, layer, ".", expertName(experts, std::to_string(expert), part));
-      matrix.shape = {stack.shape[1] / parts.size(), stack.shape[2]};
-      matrix.bytes = stack.bytes / experts.count / parts.size();
-      matrix.offset += number++ * matrix.bytes;
-      tensors.push_back(std::move(matrix));
+/// Nothing for tensors that are no stacks.
+std::optional<Stack> stackCalled(std::string_view name, const ModelConfig &config) {
+  const uint64_t added = config.altUp.streams - 1;
+  for (const auto &[gguf, model] : streamRows)
+    if (added != 0 && name == gguf + ".weight") {
+      Stack stack{added, {}};
+      for (uint64_t stream = 0; stream < added; ++stream)
+        stack.names.push_back(message(model, stream, ".weight"));
+      return stack;
     }
+  const Experts *experts = config.firstExperts();
+  if (!experts || !consume(name, layerPrefix.gguf))
+    return std::nullopt;
+  const std::string_view layer = consumeNumber(name);
+  const std::vector<std::string> parts = partsOfStack(name, *experts);
+  if (layer.empty() || parts.empty())
+    return std::nullopt;
+  Stack stack{experts->count, {}};
+  for (uint64_t expert = 0; expert < experts->count; ++expert)
+    for (const std::string &part : parts)
+      stack.names.push_back(message(layerPrefix.model, layer, ".",
+                                    expertName(*experts, std::to_string(expert), part)));
+  return stack;
+}
+
+/// Adds the matrices of a tensor, which lie behind each other.
+Outcome addMatrices(const Tensor &tensor, const Stack &stack, const std::string &where,
+                    std::vector<Tensor> &tensors) {
+  const uint64_t parts = stack.names.size() / stack.count;
+  if (tensor.shape.size() != 3 || tensor.shape[0] != stack.count || tensor.shape[1] % parts != 0)
+    return Error{"INGOT-E1124",
+                 message("tensor ", inQuotes(tensor.name), " is no stack of ", stack.count,
+                         " matrices, one for each expert or stream"),
+                 where, "convert the model again"};
+  for (size_t i = 0; i < stack.names.size(); ++i) {
+    Tensor matrix = tensor;
+    matrix.name = stack.names[i];
+    matrix.shape = {tensor.shape[1] / parts, tensor.shape[2]};
+    matrix.bytes = tensor.bytes / stack.names.size();
+    matrix.offset += i * matrix.bytes;
+    tensors.push_back(std::move(matrix));
+  }
   return {};
 }
 
@@ -276,8 +319,10 @@ std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelCon
 
 std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelConfig &config) {
   std::string_view rest = modelName;
-  if (!consume(rest, layerPrefix.model))
-    return translate(modelName, namesOfModel(config), &NameRow::model, &NameRow::gguf);
+  if (!consume(rest, layerPrefix.model)) {
+    auto whole = translate(modelName, namesOfModel(config), &NameRow::model, &NameRow::gguf);
+    return whole ? whole : stackOfStream(modelName);
+  }
   const std::string_view layer = consumeNumber(rest);
   auto name = translate(rest, namesOfLayer(config), &NameRow::model, &NameRow::gguf);
   if (const Experts *experts = config.firstExperts(); !name && experts)
@@ -291,8 +336,8 @@ Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const Mod
                                           const std::string &where) {
   std::vector<Tensor> named;
   for (Tensor &tensor : tensors) {
-    if (const auto parts = partsOfStack(tensor.name, config); !parts.empty()) {
-      if (auto added = addExperts(tensor, parts, config, where, named); !added)
+    if (const auto stack = stackCalled(tensor.name, config)) {
+      if (auto added = addMatrices(tensor, *stack, where, named); !added)
         return added.error();
       continue;
     }

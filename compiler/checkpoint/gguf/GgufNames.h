@@ -18,11 +18,11 @@ struct ModelConfig;
 /// configuration. Nothing for names that the table does not have.
 std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelConfig &config);
 
-/// The way back. Matrices of experts have the name of the stack of all of them.
+/// The way back. Matrices of experts and of streams have the name of the stack of all of them.
 std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelConfig &config);
 
-/// Gives tensors the names that the table has for them. A stack of experts' matrices becomes one
-/// tensor for each; a vector that takes part as a matrix of one row gets that shape, and filters of
+/// Gives tensors the names that the table has for them. A stack of matrices becomes one tensor
+/// for each; a vector that takes part as a matrix of one row gets that shape, and filters of
 /// channels the one of checkpoints. Errors: INGOT-E1124 for a stack that is none of so many
 /// matrices.
 Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const ModelConfig &config,

@@ -3,9 +3,12 @@
 // stands beside attention (LAuReL); gates of first layers are cut off below most of them; last
 // layers read what earlier ones keep, and tokens have inputs for every layer.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/GemmaGguf.h"
 #include "compiler/checkpoint/config/families/GemmaLayers.h"
 
 #include <algorithm>
+#include <limits>
+#include <numbers>
 
 namespace ingot::checkpoint::families {
 
@@ -19,9 +22,10 @@ static constexpr NumberKey cap[] = {logitsCap(30)};
 static constexpr std::string_view meaningless[] = {"altup_coef_clip", "altup_lr_multiplier",
                                                    "query_pre_attn_scalar"};
 
+static constexpr uint64_t mostStreams = 16;
+
 static void readAltUp(JsonFields &fields, ConfigDraft &config) {
   constexpr std::string_view active = "altup_active_idx";
-  constexpr uint64_t mostStreams = 16;
   AltUp &altUp = config.altUp;
   altUp.streams = fields.unsignedIntegerOr("altup_num_inputs", 4, 2, mostStreams);
   altUp.active = fields.unsignedIntegerOr(active, 0, 0, altUp.streams - 1);
@@ -57,6 +61,48 @@ static void readText(JsonFields &fields, ConfigDraft &config) {
   readSparsity(fields, config);
 }
 
+//===- GGUF ---------------------------------------------------------------------------------===//
+
+/// Files that older converters wrote have no key for the cap, which llama.cpp takes as it is here.
+static constexpr NumberKey ggufCap[] = {
+    {"final_logit_softcapping", &ModelConfig::logitsSoftcap, 30, 0, kMostFactor}};
+
+/// Files have what so large a share of normal numbers is below, and -infinity for 0.
+static void readScales(GgufFields &fields, ConfigDraft &config) {
+  constexpr std::string_view key = "activation_sparsity_scale";
+  constexpr double most = 4.754; // of mostSparsity above
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  if (!fields.has(key))
+    fields.number(key, none, most); // fails
+  for (double scale : fields.ofLayers(fields.key(key), config.layerCount(), none, most)) {
+    if (scale != none && scale < -most)
+      fields.fail(key, message(scale, " of deviations is no share of a gate's numbers"),
+                  "convert the model again", "INGOT-E1006");
+    config.gateSparsities.push_back(std::erfc(-scale / std::numbers::sqrt2) / 2);
+  }
+}
+
+static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
+  const uint64_t layers = config.layerCount();
+  readSliding(fields, config);
+  config.sharingLayers = fields.unsignedInteger(kSharingKey, 0, layers - 1);
+  checkSharing(fields, config);
+  config.innerSizes = fields.countsOfLayers("feed_forward_length", layers, 1, ModelConfig::widest);
+  config.mlp.innerSize = config.innerSizes.front();
+  readScales(fields, config);
+}
+
+static void readGguf(GgufFields &fields, ConfigDraft &config) {
+  readInputs(fields, config, /*least=*/1);
+  config.slidingRope.emplace().theta = fields.numberOr("rope.freq_base_swa", 10000, 1, 1e15);
+  AltUp &altUp = config.altUp;
+  altUp.streams = fields.unsignedInteger("altup.num_inputs", 2, mostStreams);
+  altUp.active = fields.unsignedInteger("altup.active_idx", 0, altUp.streams - 1);
+  altUp.scales = true; // no key says it; llama.cpp has them always
+  if (config.laurelRank == 0)
+    config.laurelRank = 64; // The tensor is missing, which the import says.
+}
+
 constinit const Family gemma3n = {
     .architecture = "Gemma3nForCausalLM",
     .form = {.names = {.feedForwardNorm = "pre_feedforward_layernorm"}},
@@ -79,9 +125,12 @@ constinit const Family gemma3n = {
              .keys = {.flags = flags, .counts = counts, .numbers = cap},
              .meaningless = meaningless,
              .readOwn = readText,
-             .readLayers = [](JsonFields &fields, ConfigDraft &config) {
-               checkSharing(fields, config);
-             }}};
+             .readLayers = [](JsonFields &fields,
+                              ConfigDraft &config) { checkSharing(fields, config); }},
+    .gguf = {.name = "gemma3n",
+             .keys = {.numbers = ggufCap},
+             .readLayers = readGgufLayers,
+             .readOwn = readGguf}};
 
 //===- With images and sound ----------------------------------------------------------------===//
 

@@ -3,9 +3,7 @@
 // ones.
 #pragma once
 
-#include "compiler/checkpoint/config/families/Family.h"
-
-#include <cmath>
+#include "compiler/checkpoint/config/families/GemmaGguf.h"
 
 namespace ingot::checkpoint::families {
 
@@ -21,29 +19,22 @@ class Gemma4Gguf {
 public:
   static void readLayers(GgufFields &fields, ConfigDraft &config) {
     Gemma4Gguf reader{fields, config};
-    config.slidingLayers =
-        fields.flagsOfLayers("attention.sliding_window_pattern", config.layerCount());
-    config.attention.slidingWindow =
-        fields.unsignedInteger("attention.sliding_window", 1, Rope::mostPositions);
+    readSliding(fields, config);
     reader.readHeads();
     reader.readSlidingHeads();
-    reader.readSharing();
+    config.sharingLayers = fields.unsignedIntegerOr(kSharingKey, 0, 0, config.layerCount() - 1);
+    checkSharing(fields, config);
     reader.readWidths();
     reader.findValues();
   }
 
   static void readOwn(GgufFields &fields, ConfigDraft &config) {
-    config.embeddingMultiplier = std::sqrt(static_cast<float>(config.hiddenSize));
     config.slidingRope.emplace().theta = fields.number("rope.freq_base_swa", 1, 1e15);
     if (!fields.hasTensor(kDivisors))
       fields.fail("rope.freq_base",
                   message("there is no ", kDivisors, ", by which heads of full layers rotate"),
                   "convert the model again", "INGOT-E1115");
-    LayerInputs &inputs = config.layerInputs;
-    inputs.columns =
-        fields.unsignedInteger("embedding_length_per_layer_input", 0, ModelConfig::widest);
-    inputs.rows = config.vocabSize;
-    inputs.multiplier = std::sqrt(static_cast<float>(inputs.columns));
+    readInputs(fields, config, /*least=*/0);
     Gemma4Gguf{fields, config}.readExperts();
   }
 
@@ -86,16 +77,6 @@ private:
           config.slidingHeadDim)
         fields.fail(key, message("it is not the ", config.slidingHeadDim, " of ", size),
                     "use a model of Gemma 4's form");
-  }
-
-  void readSharing() {
-    constexpr std::string_view key = "attention.shared_kv_layers";
-    const uint64_t layers = config.layerCount();
-    config.sharingLayers = fields.unsignedIntegerOr(key, 0, 0, layers - 1);
-    for (uint64_t layer = layers - config.sharingLayers; layer < layers; ++layer)
-      if (!config.sharedLayer(layer))
-        fields.fail(key, message("no layer has keys and values that layer ", layer, " could read"),
-                    "convert the model again", "INGOT-E1051");
   }
 
   /// Layers without keys and values may have MLPs twice as wide.
