@@ -273,9 +273,11 @@ public:
 private:
   void leave(llm::MatmulOp op, const char *reason) { list.others.push_back({siteOf(op), reason}); }
 
-  /// The tap that holds `value`.
+  /// The tap that holds `value`, called `name` unless there is one already: a value has one name.
   llm::BoundaryOp tapOf(Value value, const std::string &name) {
     llm::BoundaryOp &tap = taps[value];
+    if (!tap)
+      tap = value.getDefiningOp<llm::BoundaryOp>();
     if (tap)
       return tap;
     OpBuilder builder(value.getContext());
@@ -288,10 +290,11 @@ private:
   void tapCaches(func::FuncOp step) {
     step.walk([&](llm::KvAppendOp append) {
       const std::string number = std::to_string(list.caches.size());
-      CacheInputs inputs{"keys of cache " + number, "values of cache " + number};
-      append.getKeysMutable().assign(tapOf(append.getKeys(), inputs.keys));
-      append.getValuesMutable().assign(tapOf(append.getValues(), inputs.values));
-      list.caches.push_back(std::move(inputs));
+      llm::BoundaryOp keys = tapOf(append.getKeys(), "keys of cache " + number),
+                      values = tapOf(append.getValues(), "values of cache " + number);
+      append.getKeysMutable().assign(keys);
+      append.getValuesMutable().assign(values);
+      list.caches.push_back({keys.getSegment().str(), values.getSegment().str()});
     });
   }
 
@@ -300,8 +303,8 @@ private:
     group.columns = llm::columnsOf(input);
     for (llm::MatmulOp op : products)
       group.products.push_back(describe(op.getWeight(), isSmall(op.getWeight().getDefiningOp())));
-    group.tap = "input of " + group.products.front().weight;
-    llm::BoundaryOp tap = tapOf(input, group.tap);
+    llm::BoundaryOp tap = tapOf(input, "input of " + group.products.front().weight);
+    group.tap = tap.getSegment().str();
     for (llm::MatmulOp op : products)
       op.getInputMutable().assign(tap);
     GroupReader(group).read(input);

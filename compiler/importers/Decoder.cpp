@@ -4,6 +4,7 @@
 #include "compiler/importers/Decoder.h"
 
 #include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/importers/PartRows.h"
 #include "compiler/importers/mixers/Mixers.h"
 
 using namespace mlir;
@@ -40,36 +41,42 @@ public:
     Value x = embedded();
     if (config.layerInputs.columns != 0)
       inputs = layerInputs(model, x);
-    auto cachesOf = [&](size_t i) { return step.caches().slice(firsts[i], counts[i]); };
-    if (config.altUp.streams > 1)
-      return step.finish(logitsOf(throughStreams(x, cachesOf)));
+    Streams streams = streamsOf(x);
     for (size_t i = 0; i < config.layers.size(); ++i)
-      x = layer(x, i, cachesOf(i));
-    return step.finish(logitsOf(wanted(x)));
+      streams = layer(std::move(streams), i, step.caches().slice(firsts[i], counts[i]));
+    return step.finish(logitsOf(std::move(streams)));
   }
 
-  /// One layer alone, or the embedding, or the head.
+  /// One layer alone, or the embedding, or the head, on rows as PartRows has them.
   LogicalResult runPart(MLIRContext *context, int64_t index) {
+    const PartRows rows(config);
     if (index == ModelPart::kEmbedding) {
       step.begin({});
-      return step.finish(step.wantedRows(embedded()));
-    }
-    if (index == static_cast<int64_t>(config.layers.size())) {
-      step.begin({}, model.hidden);
-      return step.finish(logitsOf(wanted(step.givenEmbeddings())));
+      Value x = embedded();
+      if (config.layerInputs.columns != 0)
+        step.boundary(layerInputs(model, x), PartRows::kInputsTap);
+      return finishPart(rows, index, streamsOf(x));
     }
     const auto number = static_cast<size_t>(index);
-    const checkpoint::Attention *attention = config.layers[number].attention();
-    if (config.layerInputs.columns != 0 || (attention && attention->cacheLayer))
-      return emitError(UnknownLoc::get(context))
-             << checkpoint::Error{"INGOT-E2165",
-                                  "layers of " + config.architecture +
-                                      " that read more than the result of the one before cannot "
-                                      "run alone",
-                                  "", "let a build quantize the model, with a recipe"}
-                    .str();
-    step.begin(cachesOfLayer(context, config.layers[number]), model.hidden);
-    return step.finish(step.wantedRows(layer(step.givenEmbeddings(), number, step.caches())));
+    const bool isHead = number == config.layers.size();
+    step.begin(isHead ? SmallVector<Type>() : cachesOfLayer(context, config.layers[number]),
+               rows.width());
+    Streams streams;
+    for (size_t i = 0; i < config.altUp.streams; ++i)
+      streams.push_back(given(rows, rows.stream(i)));
+    if (isHead)
+      return step.finish(logitsOf(std::move(streams)));
+    if (config.layerInputs.columns != 0) {
+      inputs = step.givenEmbeddings();
+      firstInput = rows.inputs().first;
+    }
+    if (const size_t owner = rows.ownerOf(number); owner != number) {
+      const std::string module = nameOf(owner) + "." + std::string(names.attention);
+      step.setSite(module);
+      step.kvAppend(given(rows, rows.keys(owner)), given(rows, rows.values(owner)),
+                    step.caches().front(), "model." + module + ".");
+    }
+    return finishPart(rows, index, layer(std::move(streams), number, step.caches()));
   }
 
 private:
@@ -80,14 +87,32 @@ private:
   int64_t vocabulary() const { return static_cast<int64_t>(config.vocabSize); }
   static std::string tensor(std::string_view module) { return std::string(module) + ".weight"; }
 
-  /// The rows of `x` that have logits.
-  Value wanted(Value x) {
-    step.setSite(Modules::siteOf(names.norm));
-    return step.wantedRows(x);
+  /// Columns of what the part is given.
+  Value given(const PartRows &rows, RowColumns columns) {
+    Value all = step.givenEmbeddings();
+    return columns.count == rows.width() ? all
+                                         : step.sliceColumns(all, columns.first, columns.count);
   }
 
-  /// `x`: of wanted rows.
-  Value logitsOf(Value x) {
+  /// Taps the streams behind a part; its result is the main one.
+  LogicalResult finishPart(const PartRows &rows, int64_t index, const Streams &streams) {
+    const size_t main = rows.mainStream(index);
+    for (size_t i = 0; i < streams.size(); ++i)
+      if (i != main)
+        step.boundary(streams[i], rows.streamTap(index, i));
+    return step.finish(step.wantedRows(streams[main]));
+  }
+
+  bool hasStreams() const { return config.altUp.streams > 1; }
+  /// Those of embedded tokens; x alone where a model has no more.
+  Streams streamsOf(Value x) { return hasStreams() ? spread(model, x) : Streams{x}; }
+
+  /// Of the rows that have logits.
+  Value logitsOf(Streams streams) {
+    step.setSite(Modules::siteOf(names.norm));
+    for (Value &stream : streams)
+      stream = step.wantedRows(stream);
+    Value x = hasStreams() ? joined(model, streams) : streams.front();
     x = model.norm(x, std::string(names.norm));
     step.setSite(names.head);
     // Of a tied pair, both names lead to the one stored tensor; recipes may treat them apart.
@@ -109,6 +134,20 @@ private:
 
   static std::string nameOf(size_t layer) { return "layers." + std::to_string(layer); }
 
+  /// What the layer makes of all streams, of which its mixers read one.
+  Streams layer(Streams streams, size_t index, ArrayRef<Value> caches) {
+    const std::string name = nameOf(index), prefix = "model." + name + ".";
+    if (!hasStreams())
+      return {layer(streams.front(), index, caches)};
+    const size_t active = config.altUp.active;
+    Streams before = predicted(model, streams, prefix);
+    Value y = mixed(before[active], index, caches);
+    streams = corrected(model, before, y, prefix);
+    addLayerInput(model, streams, inputOf(index), prefix);
+    streams[active] = step.boundary(streams[active], name);
+    return streams;
+  }
+
   Value layer(Value x, size_t index, ArrayRef<Value> caches) {
     const std::string name = nameOf(index), prefix = "model." + name + ".";
     Value y = mixed(x, index, caches);
@@ -117,23 +156,6 @@ private:
     if (config.scaledLayers)
       y = scaled(y, name);
     return step.boundary(y, name);
-  }
-
-  /// All layers on the streams of `x`; what they give of the wanted rows. `cachesOf`: a layer's.
-  Value throughStreams(Value x, function_ref<ArrayRef<Value>(size_t)> cachesOf) {
-    Streams streams = spread(model, x);
-    const size_t active = config.altUp.active;
-    for (size_t i = 0; i < config.layers.size(); ++i) {
-      const std::string name = nameOf(i), prefix = "model." + name + ".";
-      Streams before = predicted(model, streams, prefix);
-      Value y = mixed(before[active], i, cachesOf(i));
-      streams = corrected(model, before, y, prefix);
-      addLayerInput(model, streams, inputOf(i), prefix);
-      streams[active] = step.boundary(streams[active], name);
-    }
-    for (Value &stream : streams)
-      stream = wanted(stream);
-    return joined(model, streams);
   }
 
   /// What the layer's mixers and norms make of x.
@@ -178,7 +200,7 @@ private:
   /// The layer's part of `inputs`.
   Value inputOf(size_t layer) {
     const auto columns = static_cast<int64_t>(config.layerInputs.columns);
-    return step.sliceColumns(inputs, static_cast<int64_t>(layer) * columns, columns);
+    return step.sliceColumns(inputs, firstInput + static_cast<int64_t>(layer) * columns, columns);
   }
 
   /// As columns, so that all layers have the same operation.
@@ -194,7 +216,8 @@ private:
   const ModelConfig &config;
   const checkpoint::ModuleNames &names;
   Modules model;
-  Value inputs; ///< of all layers, where they have any beside x
+  Value inputs;           ///< of all layers, where they have any beside x
+  int64_t firstInput = 0; ///< the first layer's first column of `inputs`
 };
 
 } // namespace

@@ -29,20 +29,14 @@ Outcome Calibration::begin(const TextOptions &options, const Progress &progress)
     return text.error();
   record = std::move(text->record);
   count = static_cast<int64_t>(text->sequences.size());
-  auto rows = RowFile::open(rowsPath(0, true), hidden);
-  if (!rows)
-    return rows.error();
-  const std::string taps[] = {engine->resultTap()};
+  auto file = RowFile::open(rowsPath(0, true), width);
+  if (!file)
+    return file.error();
+  std::vector<float> rows;
   for (int64_t i = 0; i < count; ++i) {
-    Outcome written;
-    auto ran = engine->record(text->sequences[static_cast<size_t>(i)], {}, taps,
-                              [&](size_t, int64_t position, std::span<const float> values) {
-                                if (written)
-                                  written = rows->write(i * part.length + position, values);
-                              });
-    if (!ran)
+    if (auto ran = engine->advance(text->sequences[static_cast<size_t>(i)], rows); !ran)
       return ran;
-    if (!written)
+    if (auto written = file->write(i * part.length, rows); !written)
       return written;
     progress(i + 1, count);
   }
@@ -51,7 +45,7 @@ Outcome Calibration::begin(const TextOptions &options, const Progress &progress)
 
 Outcome Calibration::resume(int64_t layers, int64_t sequences) {
   count = sequences;
-  auto rows = RowFile::open(rowsPath(layers, true), hidden);
+  auto rows = RowFile::open(rowsPath(layers, true), width);
   return rows ? Outcome() : Outcome(rows.error());
 }
 
@@ -134,35 +128,35 @@ Calibration::observe(PartEngine &engine, int64_t layer,
   }
   const size_t read = taps.size();
   if (keepsResults && isAsymmetric())
-    taps.push_back(engine.resultTap());
+    taps.insert(taps.end(), engine.resultTaps().begin(), engine.resultTaps().end());
   if (taps.empty())
     return statistics;
-  auto rows = RowFile::open(rowsPath(layer, true), hidden);
-  auto original = RowFile::open(rowsPath(layer, !compares), hidden);
-  auto next = RowFile::open(rowsPath(layer + 1, false), hidden);
+  auto rows = RowFile::open(rowsPath(layer, true), width);
+  auto original = RowFile::open(rowsPath(layer, !compares), width);
+  auto next = RowFile::open(rowsPath(layer + 1, false), width);
   for (auto *file : {&rows, &original, &next})
     if (!*file)
       return file->error();
   const std::vector<int32_t> tokens(static_cast<size_t>(part.length));
-  std::vector<float> given(static_cast<size_t>(part.length * hidden));
+  std::vector<float> given(static_cast<size_t>(part.length * width)), behind;
   for (int64_t i = 0; i < count; ++i) {
     /// Results are kept of the unquantized model, caches are those of the other.
     auto run = [&](const RowFile &from, TapValues &into, bool hasResults) {
-      Outcome outcome = from.read(i * part.length, given);
+      if (auto read = from.read(i * part.length, given); !read)
+        return read;
+      behind = given;
       auto take = [&](size_t tap, int64_t position, std::span<const float> values) {
         if (tap < inputs)
           into.set(tap, values);
         else if (tap < read && &into == &own)
           widen(cacheMost[tap - inputs], values);
-        else if (tap >= read && outcome)
-          outcome = next->write(i * part.length + position, values);
+        else if (tap >= read)
+          engine.put(tap - read, position, values, behind);
       };
-      if (outcome)
-        if (auto ran = engine.record(tokens, given,
-                                     std::span(taps).first(hasResults ? taps.size() : read), take);
-            !ran)
-          return ran;
-      return outcome;
+      const size_t wanted = hasResults ? taps.size() : read;
+      if (auto ran = engine.record(tokens, given, std::span(taps).first(wanted), take); !ran)
+        return ran;
+      return wanted > read ? next->write(i * part.length, behind) : Outcome();
     };
     if (compares)
       if (auto ran = run(*original, unquantized, true); !ran)
@@ -183,27 +177,21 @@ Calibration::observe(PartEngine &engine, int64_t layer,
 }
 
 Outcome Calibration::advance(PartEngine &engine, int64_t layer, const Progress &progress) {
-  auto rows = RowFile::open(rowsPath(layer, true), hidden);
-  auto next = RowFile::open(rowsPath(layer + 1, true), hidden);
-  if (!rows)
-    return rows.error();
+  auto file = RowFile::open(rowsPath(layer, true), width);
+  auto next = RowFile::open(rowsPath(layer + 1, true), width);
+  if (!file)
+    return file.error();
   if (!next)
     return next.error();
-  const std::string taps[] = {engine.resultTap()};
   const std::vector<int32_t> tokens(static_cast<size_t>(part.length));
-  std::vector<float> given(static_cast<size_t>(part.length * hidden));
+  std::vector<float> rows(static_cast<size_t>(part.length * width));
   for (int64_t i = 0; i < count; ++i) {
-    Outcome outcome = rows->read(i * part.length, given);
-    if (!outcome)
-      return outcome;
-    auto take = [&](size_t, int64_t position, std::span<const float> values) {
-      if (outcome)
-        outcome = next->write(i * part.length + position, values);
-    };
-    if (auto ran = engine.record(tokens, given, taps, take); !ran)
+    if (auto read = file->read(i * part.length, rows); !read)
+      return read;
+    if (auto ran = engine.advance(tokens, rows); !ran)
       return ran;
-    if (!outcome)
-      return outcome;
+    if (auto written = next->write(i * part.length, rows); !written)
+      return written;
     progress(i + 1, count);
   }
   return {};

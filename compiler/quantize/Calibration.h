@@ -21,11 +21,11 @@ enum class Knowledge : uint8_t {
 /// layers up to here are quantized. Both are files of a folder.
 class Calibration {
 public:
-  /// `folder`: for rows, which stay there until the next layer is done.
+  /// `folder`: for rows, which stay there until the next layer is done; `config`: of the model.
   Calibration(mlir::MLIRContext &context, const PartOptions &part, std::filesystem::path folder,
-              int64_t hidden, Knowledge knowledge)
-      : context(context), part(part), folder(std::move(folder)), hidden(hidden),
-        knowledge(knowledge) {}
+              const checkpoint::ModelConfig &config, Knowledge knowledge)
+      : context(context), part(part), folder(std::move(folder)),
+        width(compiler::PartRows(config).width()), knowledge(knowledge) {}
 
   using Progress = std::function<void(int64_t done, int64_t total)>;
 
@@ -40,7 +40,7 @@ public:
   /// The rows in front of a layer that is not done: of all sequences, one after the other. Errors:
   /// those of RowFile.
   checkpoint::Expected<RowFile> rows(int64_t layer) const {
-    return RowFile::open(rowsPath(layer, true), hidden);
+    return RowFile::open(rowsPath(layer, true), width);
   }
 
   /// What the inputs of `groups` are, in their order. The first of several passes over a layer
@@ -67,7 +67,7 @@ private:
   const PartOptions &part;
   std::filesystem::path folder;
   nlohmann::ordered_json record;
-  int64_t hidden, count = 0;
+  int64_t width, count = 0; ///< of rows, and of sequences
   Knowledge knowledge;
   std::vector<float> cacheMost;
 };

@@ -92,7 +92,7 @@ public:
              compiler::Progress &progress)
       : context(context), engine(engine), model(model), part(part), scope(scope),
         sequences(std::move(text.sequences)), progress(progress),
-        hidden(static_cast<int64_t>(model.config().hiddenSize)),
+        hidden(static_cast<int64_t>(model.config().hiddenSize)), places(model.config()),
         layers(static_cast<int64_t>(model.config().layerCount())),
         compared(std::min<int64_t>(scope.sequences, static_cast<int64_t>(sequences.size()))) {
     difference.text = std::move(text.record);
@@ -158,46 +158,78 @@ private:
     }
   }
 
+  /// What the tap behind a part has, of the rows behind it.
+  std::vector<float> tappedOf(int64_t layer, std::span<const float> rows) const {
+    std::vector<float> values;
+    const compiler::RowColumns place = places.stream(places.mainStream(layer));
+    for (size_t row = 0; row < rows.size(); row += static_cast<size_t>(places.width())) {
+      auto own = rows.subspan(row + static_cast<size_t>(place.first), static_cast<size_t>(hidden));
+      values.insert(values.end(), own.begin(), own.end());
+    }
+    return values;
+  }
+
+  /// Replaces it by `values`.
+  void setTapped(int64_t layer, std::span<const float> values, std::span<float> rows) const {
+    auto to = rows.begin() + places.stream(places.mainStream(layer)).first;
+    for (; !values.empty(); values = values.subspan(static_cast<size_t>(hidden))) {
+      std::copy_n(values.begin(), hidden, to);
+      to += places.width();
+    }
+  }
+
+  /// Of the rows that the engine gives a part, those behind its taps are its own; others are what
+  /// the checkpoint makes of them.
   Outcome comparePart(int64_t layer) {
     auto reference = PartEngine::build(context, part, layer, {});
     if (!reference)
       return reference.error();
     const bool isEmbedding = layer == compiler::ModelPart::kEmbedding;
-    auto rows = RowFile::open(rowsPath(layer), hidden),
-         next = RowFile::open(rowsPath(layer + 1), hidden);
-    if (!rows || !next)
-      return rows ? next.error() : rows.error();
+    auto rows = openRows("compared", layer), next = openRows("compared", layer + 1),
+         given = openRows("given", layer), nextGiven = openRows("given", layer + 1);
+    for (auto *file : {&rows, &next, &given, &nextGiven})
+      if (!*file)
+        return file->error();
     DifferenceSums own, accumulated;
     InputRows inputs(hidden);
     const std::vector<int32_t> zeros(static_cast<size_t>(part.length));
-    const size_t elements = static_cast<size_t>(part.length * hidden);
-    std::vector<float> given(isEmbedding ? 0 : elements), result, engineResult(elements);
+    std::vector<float> values(static_cast<size_t>(part.length * places.width())),
+        engineValues(static_cast<size_t>(part.length * hidden));
     for (size_t i = 0; i < sequences.size(); ++i) {
       const auto row = static_cast<int64_t>(i) * part.length;
       std::span<const int32_t> tokens = isEmbedding ? sequences[i] : zeros;
-      const size_t index = static_cast<size_t>(layer + 1);
       const bool isCompared = static_cast<int64_t>(i) < compared;
+      auto giveNext = [&] {
+        setTapped(layer, engineValues, values);
+        return nextGiven->write(row, values);
+      };
       if (isCompared)
-        if (auto read = engineRows[index].read(row, engineResult); !read)
+        if (auto read = engineRows[static_cast<size_t>(layer + 1)].read(row, engineValues); !read)
           return read;
       if (isCompared && !isEmbedding) {
-        if (auto read = engineRows[index - 1].read(row, given); !read)
+        if (auto read = given->read(row, values); !read)
           return read;
-        if (auto ran = reference->recordInto(tokens, given, reference->resultTap(), result); !ran)
-          return ran;
-        own.add(engineResult, result);
         if (scope.describes)
-          inputs.add(given);
+          inputs.add(tappedOf(layer - 1, values));
+        if (auto ran = reference->advance(tokens, values); !ran)
+          return ran;
+        own.add(engineValues, tappedOf(layer, values));
+        if (auto written = giveNext(); !written)
+          return written;
       }
       if (!isEmbedding)
-        if (auto read = rows->read(row, given); !read)
+        if (auto read = rows->read(row, values); !read)
           return read;
-      if (auto ran = reference->recordInto(tokens, given, reference->resultTap(), result); !ran)
+      if (auto ran = reference->advance(tokens, values); !ran)
         return ran;
-      if (isCompared)
-        accumulated.add(engineResult, result);
-      if (auto written = next->write(row, result); !written)
+      if (auto written = next->write(row, values); !written)
         return written;
+      if (!isCompared)
+        continue;
+      accumulated.add(engineValues, tappedOf(layer, values));
+      if (isEmbedding)
+        if (auto written = giveNext(); !written)
+          return written;
     }
     difference.parts.push_back({tapOf(layer), isEmbedding ? accumulated.relative() : own.relative(),
                                 accumulated.relative()});
@@ -207,7 +239,8 @@ private:
         return described;
     }
     std::error_code ignored;
-    std::filesystem::remove(rowsPath(layer), ignored);
+    for (std::string_view what : {"compared", "given"})
+      std::filesystem::remove(rowsPath(what, layer), ignored);
     return {};
   }
 
@@ -228,16 +261,16 @@ private:
     auto head = PartEngine::build(context, part, layers, {});
     if (!head)
       return head.error();
-    auto rows = RowFile::open(rowsPath(layers), hidden);
+    auto rows = openRows("compared", layers);
     if (!rows)
       return rows.error();
     Predictions predictions;
     const std::vector<int32_t> zeros(static_cast<size_t>(part.length));
-    std::vector<float> given(static_cast<size_t>(part.length * hidden)), base, own;
+    std::vector<float> given(static_cast<size_t>(part.length * places.width())), base, own;
     for (size_t i = 0; i < sequences.size(); ++i) {
       if (auto read = rows->read(static_cast<int64_t>(i) * part.length, given); !read)
         return read;
-      if (auto ran = head->recordInto(zeros, given, "logits", base); !ran)
+      if (auto ran = head->recordLogits(zeros, given, base); !ran)
         return ran;
       if (auto ran = recordLogits(sequences[i], own); !ran)
         return ran;
@@ -247,8 +280,12 @@ private:
     return {};
   }
 
-  std::filesystem::path rowsPath(int64_t layer) const {
-    return part.folder / checkpoint::message("compared-", layer);
+  /// Rows in front of a part; `what`: "compared" ones are the checkpoint's, "given" the engine's.
+  std::filesystem::path rowsPath(std::string_view what, int64_t layer) const {
+    return part.folder / checkpoint::message(what, "-", layer);
+  }
+  Expected<RowFile> openRows(std::string_view what, int64_t layer) const {
+    return RowFile::open(rowsPath(what, layer), places.width());
   }
 
   mlir::MLIRContext &context;
@@ -258,7 +295,9 @@ private:
   const ComparisonScope &scope;
   std::vector<std::vector<int32_t>> sequences;
   compiler::Progress &progress;
-  int64_t hidden, layers, compared;
+  int64_t hidden;
+  const compiler::PartRows places;
+  int64_t layers, compared;
   std::vector<RowFile> engineRows; ///< by part
   EngineDifference difference;
 };

@@ -15,8 +15,7 @@ Expected<ImportanceMatrix> quantize::measureImportance(mlir::MLIRContext &contex
                                                        const TextOptions &text,
                                                        compiler::Progress &progress) {
   const auto layers = static_cast<int64_t>(model.config().layerCount());
-  Calibration calibration(context, part, part.folder,
-                          static_cast<int64_t>(model.config().hiddenSize), Knowledge::Squares);
+  Calibration calibration(context, part, part.folder, model.config(), Knowledge::Squares);
   auto update = [&](int64_t done, int64_t total) {
     progress.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
   };

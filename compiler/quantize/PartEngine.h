@@ -5,6 +5,7 @@
 
 #include "compiler/analysis/Products.h"
 #include "compiler/build/PreviewEngine.h"
+#include "compiler/importers/PartRows.h"
 #include "compiler/quantize/CalibrationText.h"
 
 #include "ingot/ingot.hpp"
@@ -33,8 +34,11 @@ public:
                                                 const PartOptions &options, int64_t layer,
                                                 std::span<const std::filesystem::path> replacing);
 
-  /// The tap of the part's results.
-  const std::string &resultTap() const { return result; }
+  /// The taps of what the part changes in the rows that it is given (compiler::PartRows).
+  const std::vector<std::string> &resultTaps() const { return taps; }
+  /// Puts what resultTaps()[`index`] has, from the token `position` on, into `rows`.
+  void put(size_t index, int64_t position, std::span<const float> values,
+           std::span<float> rows) const;
   const compiler::ProductList &products() const { return productList; }
   Engine &engine() { return *opened; }
 
@@ -42,14 +46,22 @@ public:
   checkpoint::Outcome record(std::span<const int32_t> tokens, std::span<const float> embeddings,
                              std::span<const std::string> taps, const Engine::TapVisitor &visit);
 
-  /// The same for one tap; `rows` becomes what it holds.
-  checkpoint::Outcome recordInto(std::span<const int32_t> tokens, std::span<const float> embeddings,
-                                 const std::string &tap, std::vector<float> &rows);
+  /// Runs one sequence: `rows` in front of the part, of each token and none for the embedding,
+  /// become those behind it. Errors: those of the runtime.
+  checkpoint::Outcome advance(std::span<const int32_t> tokens, std::vector<float> &rows);
+
+  /// Runs one sequence through the head; `logits` becomes what it gives.
+  checkpoint::Outcome recordLogits(std::span<const int32_t> tokens, std::span<const float> rows,
+                                   std::vector<float> &logits);
 
 private:
   PartEngine() = default;
+  void describeResults(const compiler::PartRows &rows, int64_t layer);
 
-  std::string result;
+  bool isEmbedding = false;
+  int64_t width = 0; ///< of rows
+  std::vector<std::string> taps;
+  std::vector<compiler::RowColumns> places; ///< of what each tap has
   compiler::ProductList productList;
   std::optional<compiler::PreviewEngine> preview;
   std::unique_ptr<Engine> opened;

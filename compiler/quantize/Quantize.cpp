@@ -72,7 +72,7 @@ public:
       return parts.error();
     part = *std::move(parts);
     part.tapsCaches = recipe::isStatic(options.recipe.kvCache);
-    Calibration calibration(context, part, folder, static_cast<int64_t>(model.config().hiddenSize),
+    Calibration calibration(context, part, folder, model.config(),
                             knowledgeFor(options.recipe.method));
     if (auto begun = begin(calibration); !begun)
       return begun.error();
@@ -222,7 +222,9 @@ private:
   /// Scales of the layer's KV cache, where it has one.
   void addCacheScales(std::span<const float> maxima, const compiler::ProductList &products,
                       LayerResult &result) {
-    if (!part.tapsCaches)
+    const checkpoint::Attention *reader =
+        model.config().layers[static_cast<size_t>(done)].attention();
+    if (!part.tapsCaches || (reader && reader->cacheLayer))
       return;
     const std::string attention = checkpoint::message(".", model.config().names.attention, ".");
     std::string prefix;
@@ -315,8 +317,24 @@ private:
       progress.warn(checkpoint::message(other.site, " stays as it is: ", other.reason));
   }
 
-  Outcome write() {
+  /// Notes the products before and behind the layers, which stay as they are.
+  Outcome noteEnds() {
     report.kept.push_back("lm_head");
+    std::vector<int64_t> ends = {compiler::ModelPart::kEmbedding};
+    if (model.config().altUp.streams > 1) // whose head has more products
+      ends.push_back(layers);
+    for (int64_t end : ends) {
+      auto products = productsOf(context, model, end, part.length);
+      if (!products)
+        return products.error();
+      noteKept(*products, /*quantized=*/{"lm_head"});
+    }
+    return {};
+  }
+
+  Outcome write() {
+    if (auto noted = noteEnds(); !noted)
+      return noted;
     auto configuration =
         settings.layout.configuration(report.modules, report.kept, options.recipe.kvCache);
     if (!configuration)

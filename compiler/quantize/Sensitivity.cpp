@@ -104,9 +104,9 @@ public:
       : context(context), options(options), model(model), part(part), progress(progress),
         settings(layerSettings(options, model)),
         layers(static_cast<int64_t>(model.config().layerCount())),
-        hidden(static_cast<int64_t>(model.config().hiddenSize)),
-        zeros(static_cast<size_t>(part.length)), given(zeros.size() * static_cast<size_t>(hidden)),
-        calibration(context, this->part, part.folder, hidden,
+        width(compiler::PartRows(model.config()).width()), zeros(static_cast<size_t>(part.length)),
+        given(zeros.size() * static_cast<size_t>(width)),
+        calibration(context, this->part, part.folder, model.config(),
                     recipe::usesGptq(options.recipe.method) ? Knowledge::Products
                                                             : Knowledge::Squares) {}
 
@@ -139,7 +139,7 @@ private:
                   wanted = std::clamp<int64_t>(kSampledRows / part.length, 1, count);
     for (int64_t i = 0; i < wanted; ++i)
       sequences.push_back(i * count / wanted);
-    auto file = RowFile::open(part.folder / "trials", hidden);
+    auto file = RowFile::open(part.folder / "trials", width);
     if (!file)
       return file.error();
     rows.emplace(*std::move(file));
@@ -192,13 +192,12 @@ private:
 
   /// Takes a trial from before a layer to behind it.
   Outcome moveTrial(PartEngine &engine, size_t trial) {
-    std::vector<float> results;
     for (size_t i = 0; i < sequences.size(); ++i) {
       if (auto read = rows->read(rowOf(trial, i), given); !read)
         return read;
-      if (auto ran = engine.recordInto(zeros, given, engine.resultTap(), results); !ran)
+      if (auto ran = engine.advance(zeros, given); !ran)
         return ran;
-      if (auto written = rows->write(rowOf(trial, i), results); !written)
+      if (auto written = rows->write(rowOf(trial, i), given); !written)
         return written;
     }
     return {};
@@ -282,13 +281,12 @@ private:
     auto before = calibration.rows(index);
     if (!before)
       return before.error();
-    std::vector<float> results;
     for (size_t i = 0; i < sequences.size(); ++i) {
       if (auto read = before->read(sequences[i] * part.length, given); !read)
         return read;
-      if (auto ran = engine->recordInto(zeros, given, engine->resultTap(), results); !ran)
+      if (auto ran = engine->advance(zeros, given); !ran)
         return ran;
-      if (auto written = rows->write(rowOf(trials.size() - 1, i), results); !written)
+      if (auto written = rows->write(rowOf(trials.size() - 1, i), given); !written)
         return written;
     }
     return {};
@@ -309,12 +307,12 @@ private:
     for (size_t i = 0; i < sequences.size(); ++i) {
       if (auto read = base->read(sequences[i] * part.length, given); !read)
         return read;
-      if (auto ran = head->recordInto(zeros, given, "logits", baseLogits); !ran)
+      if (auto ran = head->recordLogits(zeros, given, baseLogits); !ran)
         return ran;
       for (size_t trial = 0; trial < trials.size(); ++trial) {
         if (auto read = rows->read(rowOf(trial, i), given); !read)
           return read;
-        if (auto ran = head->recordInto(zeros, given, "logits", logits); !ran)
+        if (auto ran = head->recordLogits(zeros, given, logits); !ran)
           return ran;
         trials[trial].divergence +=
             meanDivergence(logits, baseLogits) / static_cast<double>(sequences.size());
@@ -343,7 +341,7 @@ private:
   const PartOptions &part;
   compiler::Progress &progress;
   const LayerSettings settings;
-  int64_t layers, hidden;
+  int64_t layers, width;      ///< of rows
   std::vector<int32_t> zeros; ///< stand for tokens that are not read
   std::vector<float> given;   ///< the rows of a sequence in front of a part
   Calibration calibration;
