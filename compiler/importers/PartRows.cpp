@@ -2,6 +2,7 @@
 // The place of each column: streams, inputs of layers, then keys and values by layer.
 #include "compiler/importers/PartRows.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/ImportOptions.h"
 

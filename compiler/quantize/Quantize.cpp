@@ -2,6 +2,7 @@
 // The order of a quantization, and what it leaves behind to go on from.
 #include "compiler/quantize/Quantize.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/quantize/Calibration.h"
 #include "compiler/quantize/CheckpointWriter.h"

@@ -122,7 +122,7 @@ class ModelFamilies(harness.BuildTest):
         self.compare(steps[-1], golden["last"])
 
     def test_gemma4_layers_that_read_keys_of_others(self):
-        """Releases store keys and values of theirs, which take no part, and none can run alone."""
+        """Releases store keys and values of theirs, which take no part."""
         case, golden = models.CASES["gemma4_shared"], self.goldens["gemma4_shared"]
         self.write(case)
         stored = case.checkpoint()
@@ -142,12 +142,6 @@ class ModelFamilies(harness.BuildTest):
         kept = [group["bytes_per_token"] for group in summary["targets"][0]["kv_groups"]]
         full, sliding = 2 * 2 * 32 * 4, 2 * 2 * 16 * 4
         self.assertEqual(kept, [full, 2 * sliding])
-        recipe = self.folder / "int4.yaml"
-        recipe.write_text("version: 1\nweights:\n  - {match: '*', format: int4, group: 32}\n")
-        refused = self.ingot("quantize", self.model, "-o", self.folder / "q", "--recipe", recipe,
-                             "--length", 32)
-        self.assertNotEqual(refused.returncode, 0)
-        self.assertIn("INGOT-E2165", refused.stdout)
 
     def test_gemma3n_coefficients_of_streams_are_not_quantized(self):
         self.write(models.CASES["gemma3n"])
