@@ -256,7 +256,7 @@ public:
     step.walk([&](llm::MatmulOp op) {
       if (op.getOrder())
         routed.push_back(op);
-      else if (storedMatrix(op.getWeight()) && op.getWeight().hasOneUse())
+      else if (isStoredAlone(op.getWeight()))
         byInput[op.getInput()].push_back(op);
       else
         leave(op, "its matrix is not a stored one of its own");
@@ -271,6 +271,11 @@ public:
   }
 
 private:
+  /// Whether `weight` is a stored matrix that one product reads, or several that leave it as it is.
+  static bool isStoredAlone(Value weight) {
+    return storedMatrix(weight) && (weight.hasOneUse() || isSmall(weight.getDefiningOp()));
+  }
+
   void leave(llm::MatmulOp op, const char *reason) { list.others.push_back({siteOf(op), reason}); }
 
   /// The tap that holds `value`, called `name` unless there is one already: a value has one name.
@@ -307,7 +312,10 @@ private:
     group.tap = tap.getSegment().str();
     for (llm::MatmulOp op : products)
       op.getInputMutable().assign(tap);
-    GroupReader(group).read(input);
+    if (llvm::all_of(products, [](llm::MatmulOp op) { return op.getWeight().hasOneUse(); }))
+      GroupReader(group).read(input);
+    else
+      group.whyNone = "a matrix that reads it reads others too";
     list.groups.push_back(std::move(group));
   }
 

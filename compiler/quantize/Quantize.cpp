@@ -311,7 +311,8 @@ private:
         module.resize(module.size() - std::string_view(".weight").size());
         const bool isThere =
             !product.stack || replaced.contains(model.shownName(holderOf(product)));
-        if (isThere && !quantized.contains(module))
+        if (isThere && !quantized.contains(module) &&
+            std::ranges::find(report.kept, module) == report.kept.end())
           report.kept.push_back(std::move(module));
       }
     for (const compiler::UnquantizableProduct &other : products.others)
@@ -321,6 +322,7 @@ private:
   /// Notes the products before and behind the layers, which stay as they are.
   Outcome noteEnds() {
     report.kept.push_back("lm_head");
+    const std::string head = std::string(model.config().names.head) + ".weight";
     std::vector<int64_t> ends = {compiler::ModelPart::kEmbedding};
     if (model.config().altUp.streams > 1) // whose head has more products
       ends.push_back(layers);
@@ -328,7 +330,10 @@ private:
       auto products = productsOf(context, model, end, part.length);
       if (!products)
         return products.error();
-      noteKept(*products, /*quantized=*/{"lm_head"});
+      std::erase_if(products->groups, [&](const compiler::ProductGroup &group) {
+        return group.products.front().weight == head;
+      });
+      noteKept(*products, /*quantized=*/{});
     }
     return {};
   }
