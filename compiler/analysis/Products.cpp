@@ -15,6 +15,7 @@
 #include "mlir/IR/Builders.h"
 #include "runtime/schema/Names.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <numeric>
 
@@ -308,7 +309,10 @@ private:
     group.columns = llm::columnsOf(input);
     for (llm::MatmulOp op : products)
       group.products.push_back(describe(op.getWeight(), isSmall(op.getWeight().getDefiningOp())));
-    llm::BoundaryOp tap = tapOf(input, "input of " + group.products.front().weight);
+    std::string name = "input of " + group.products.front().weight;
+    while (!inputNames.insert(name).second) // a small matrix that reads several inputs
+      name += " again";
+    llm::BoundaryOp tap = tapOf(input, name);
     group.tap = tap.getSegment().str();
     for (llm::MatmulOp op : products)
       op.getInputMutable().assign(tap);
@@ -379,6 +383,7 @@ private:
   const checkpoint::ModelConfig &config;
   ProductList list;
   llvm::DenseMap<Value, llm::BoundaryOp> taps;
+  llvm::StringSet<> inputNames; ///< taps of inputs of products, but for experts'
   llvm::DenseMap<Operation *, std::string> routes;
 };
 
