@@ -28,7 +28,11 @@ namespace ingot::x86 {
 namespace {
 
 using Four = float __attribute__((vector_size(16)));
-constexpr int64_t fours = normSegments / 4;
+constexpr int64_t fours = normSegments / 4, fourColumns = 4 * normSegmentColumns;
+/// Columns that sums read: of the last block those of fours that are not empty.
+constexpr int64_t readColumns(int64_t columns) {
+  return (columns + fourColumns - 1) / fourColumns * fourColumns;
+}
 
 /// sum[s] += the numbers of segment `s` of four, columns [i, i + 4), one after the other.
 [[gnu::always_inline]] inline Four addColumns(Four sum, const float *numbers, int64_t i) {
@@ -46,7 +50,7 @@ constexpr int64_t fours = normSegments / 4;
   return sum + __builtin_shufflevector(high, highBehind, 2, 3, 6, 7);
 }
 
-/// Sum of [columns] numbers that are followed by zeros up to a multiple of normBlock.
+/// Sum of [columns] numbers that are followed by zeros up to readColumns(columns).
 float sumInOrder(const float *numbers) {
   float total = 0;
   for (int64_t first = 0; first < ingot_const_columns; first += normBlock) {
@@ -55,7 +59,8 @@ float sumInOrder(const float *numbers) {
     for (int64_t i = 0; i < normSegmentColumns && i < ingot_const_columns; i += 4)
 #pragma clang loop unroll(full)
       for (int64_t four = 0; four < fours; ++four)
-        part[four] = addColumns(part[four], numbers + first + four * 4 * normSegmentColumns, i);
+        if (first + four * fourColumns < ingot_const_columns)
+          part[four] = addColumns(part[four], numbers + first + four * fourColumns, i);
     for (int64_t s = 0; s < normSegments; ++s)
       total += part[s / 4][s % 4];
   }
@@ -79,7 +84,8 @@ void normRow(const IngotLaunch *launch) {
   float *values = static_cast<float *>(launch->scratch);
   int64_t ofHead = ingot_const_heads_differ ? head * ingot_const_columns : 0;
   float *summed = values + roundUpToBlock(ingot_const_columns);
-  for (int64_t i = 0; i < roundUpToBlock(ingot_const_columns); i += lanes)
+  for (int64_t i = ingot_const_columns / lanes * lanes; i < readColumns(ingot_const_columns);
+       i += lanes)
     storeVector(summed + i, Floats{});
   for (int64_t i = 0; i < ingot_const_columns; i += lanes) {
     int64_t left = ingot_const_columns - i;
