@@ -92,6 +92,12 @@ Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
   return checkpoint;
 }
 
+void Checkpoint::takeGeneration(GenerationConfig generation) {
+  generationConfig = std::move(generation);
+  allDeviations.insert(allDeviations.end(), generationConfig.deviations.begin(),
+                       generationConfig.deviations.end());
+}
+
 Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   auto model = openModelFile(path);
   if (!model)
@@ -105,7 +111,7 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   Checkpoint checkpoint(*std::move(config));
   checkpoint.directory = path.parent_path();
   checkpoint.fromGguf = true;
-  checkpoint.generationConfig = *std::move(generation);
+  checkpoint.takeGeneration(*std::move(generation));
   for (const File &file : model->files)
     checkpoint.inputFiles.push_back(file.path());
   checkpoint.files = std::move(model->files);
@@ -302,9 +308,7 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool read
     auto generation = GenerationConfig::read(generationPath, checkpoint.modelConfig->vocabSize);
     if (!generation)
       return generation.error();
-    checkpoint.generationConfig = *std::move(generation);
-    const auto &told = checkpoint.generationConfig.deviations;
-    checkpoint.allDeviations.insert(checkpoint.allDeviations.end(), told.begin(), told.end());
+    checkpoint.takeGeneration(*std::move(generation));
     checkpoint.inputFiles.push_back(generationPath);
   }
   return checkpoint;

@@ -112,19 +112,22 @@ constexpr Tokens glmTokens[] = {"<tool_call>", "</tool_call>", "<arg_key>",
 
 constexpr ArgumentTags qwen3Tags = {
     .key = "<parameter=", .keyEnd = ">", .valueEnd = "</parameter>", .onLines = true};
-constexpr CallForm qwen3XmlForms[] = {{.open = "<tool_call>",
-                                       .callOpen = "<function=",
-                                       .head = {{{Kind::Name, ">"}}},
-                                       .arguments = Form::Tagged,
-                                       .tags = qwen3Tags,
-                                       .callClose = "</function>",
-                                       .close = "</tool_call>"},
-                                      // Some calls lack the outer markers.
-                                      {.open = "<function=",
-                                       .head = {{{Kind::Name, ">"}}},
-                                       .arguments = Form::Tagged,
-                                       .tags = qwen3Tags,
-                                       .callClose = "</function>"}};
+constexpr CallForm qwen3XmlForms[] = {
+    {.open = "<tool_call>",
+     .callOpen = "<function=",
+     .head = {{{Kind::Name, ">"}}},
+     .arguments = Form::Tagged,
+     .tags = qwen3Tags,
+     .callClose = "</function>",
+     .close = "</tool_call>"},
+    // Some calls lack the outer markers.
+    {.open = "<function=",
+     .head = {{{Kind::Name, ">"}}},
+     .arguments = Form::Tagged,
+     .tags = qwen3Tags,
+     .callClose = "</function>"},
+    // As models before them wrote it, now and then.
+    {.open = "<tool_call>", .arguments = Form::JsonCall, .callClose = "</tool_call>"}};
 constexpr Tokens toolCallTokens[] = {"<tool_call>", "</tool_call>"};
 
 constexpr CallForm functionaryV31Forms[] = {
@@ -191,6 +194,11 @@ constexpr CallForm lfm2Forms[] = {{.open = "<|tool_call_start|>",
                                    .isList = true,
                                    .head = {{{Kind::Name, ""}}},
                                    .arguments = Form::PythonCall,
+                                   .close = "<|tool_call_end|>"},
+                                  // Where the instructions ask for it.
+                                  {.open = "<|tool_call_start|>",
+                                   .isList = true,
+                                   .arguments = Form::JsonCall,
                                    .close = "<|tool_call_end|>"}};
 constexpr Tokens lfm2Tokens[] = {"<|tool_call_start|>", "<|tool_call_end|>"};
 
@@ -257,7 +265,7 @@ constexpr AnswerFamily families[] = {
      .reasoningIn = {"<|channel>thought"},
      .forms = gemmaForms,
      .callsEndReasoning = true,
-     .reasoningOpen = "<|channel>thought\n",
+     .reasoningOpen = "<|channel>thought",
      .reasoningClose = "<channel|>",
      .reasonsAnywhere = true,
      .tokens = gemmaTokens},
@@ -327,6 +335,7 @@ constexpr AnswerFamily families[] = {
      .description = "Qwen3-Coder, Qwen3.5, Nemotron 3, Step 3.5",
      .toolsIn = {"<function=", "<parameter="},
      .forms = qwen3XmlForms,
+     .callsEndReasoning = true,
      .tokens = toolCallTokens},
     {.name = "functionary_v31",
      .description = "Functionary 3.1",

@@ -3,6 +3,7 @@
 #include "runtime/chat/Conversation.h"
 
 #include "runtime/chat/CallText.h"
+#include "runtime/chat/Effort.h"
 #include "runtime/chat/Instructions.h"
 #include "runtime/chat/ToolTurns.h"
 
@@ -175,7 +176,8 @@ void normalizeReasoning(Json &message, const TemplateTraits &traits) {
   message["reasoning"] = text;
   message["reasoning_content"] = text;
   // gpt-oss takes thinking or content beside tool calls, not both.
-  if (traits.knowsThinking && !(!contentText(message).empty() && message.contains("tool_calls")))
+  if (traits.knowsThinking && (traits.takesThinkingWithText || contentText(message).empty() ||
+                               !message.contains("tool_calls")))
     message["thinking"] = text;
 }
 
@@ -214,7 +216,7 @@ Result<Conversation> Conversation::read(const Json &body) {
   if (body.contains("reasoning_effort") && !body["reasoning_effort"].is_null()) {
     if (!body["reasoning_effort"].is_string())
       return wrongField("reasoning_effort", "a string");
-    made.variables["reasoning_effort"] = body["reasoning_effort"];
+    made.effort = body["reasoning_effort"];
   }
   if (Status status = takeBool(body, "continue_final_message", made.continueFinalMessage);
       !status.ok())
@@ -247,6 +249,7 @@ Result<ConversationVariables> Conversation::variablesFor(const TemplateTraits &t
     sayCallsAsText(turns, *traits.tools, traits.knowsResults);
   joinRepeats(turns, traits);
   ConversationVariables made = {variables, {}, {}};
+  tellEffort(made.all, effort, traits);
   Json &given = made.all["messages"] = Json::array();
   for (Turn &turn : turns) {
     normalizeContent(turn, traits);

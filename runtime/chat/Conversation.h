@@ -24,7 +24,8 @@ struct Conversation {
   nlohmann::ordered_json messages;  ///< a list of objects, each with a role
   nlohmann::ordered_json tools;     ///< a list, or null
   nlohmann::ordered_json documents; ///< a list, or null
-  nlohmann::ordered_json variables; ///< of chat_template_kwargs, and reasoning_effort
+  nlohmann::ordered_json variables; ///< of chat_template_kwargs
+  std::string effort;               ///< reasoning_effort; may be empty
   bool addGenerationPrompt = true;
   bool continueFinalMessage = false; ///< the last message is not ended, but goes on
 
@@ -42,6 +43,7 @@ struct Conversation {
   /// - results, instructions, and messages of one role as ToolTurns.h and Instructions.h say;
   /// - missing content becomes "" where the template would choke, a list of parts the text of all
   ///   with line breaks between them, and a text a list of one part where that is what it takes;
+  /// - the effort is told as Effort.h says;
   /// - reasoning has the names `reasoning` and `reasoning_content`.
   /// INGOT-E6071: results without a call. INGOT-E6072: tools for a template without them.
   Result<ConversationVariables> variablesFor(const TemplateTraits &traits) const;

@@ -26,7 +26,7 @@ size_t count(std::string_view text, std::string_view part) {
 class Learner {
 public:
   Learner(const ChatTemplate &chatTemplate, const Json &variables)
-      : chatTemplate(chatTemplate), trial(chatTemplate, variables) {}
+      : chatTemplate(chatTemplate), variables(variables), trial(chatTemplate, variables) {}
 
   TemplateTraits learn() {
     const AnswerFamilies families = chooseFamilies(chatTemplate.source());
@@ -47,6 +47,7 @@ public:
     if (!says(Json::array({user()})))
       return traits;
     learnRoles();
+    learnEfforts();
     if (trial.lists(Json::array({user()}), Trial::tools()))
       tools = Trial::tools();
     learnCalls();
@@ -98,6 +99,17 @@ private:
     traits.takesLateSystem =
         traits.takesLateSystem &&
         says(Json::array({system(), user(), assistant(), developer(), user()}));
+  }
+
+  void learnEfforts() {
+    traits.knowsSwitch = chatTemplate.mentions("enable_thinking");
+    if (!chatTemplate.mentions("reasoning_effort"))
+      return;
+    for (size_t i = 0; i < effortScale.size(); ++i) {
+      Json told = variables;
+      told["reasoning_effort"] = effortScale[i];
+      traits.refusesEffort[i] = !Trial(chatTemplate, told).says(Json::array({user()}), tools);
+    }
   }
 
   /// A question, a call, and its result.
@@ -157,6 +169,9 @@ private:
     changed = call;
     changed["content"] = assistant()["content"];
     traits.takesTextWithCalls = says(answered(changed));
+    Json thought = changed;
+    thought["thinking"] = "1";
+    traits.takesThinkingWithText = traits.knowsThinking && says(around(thought));
     Json apart = answered(call);
     apart.insert(apart.begin() + 1, assistant());
     traits.takesTextBeforeCalls = says(apart);
@@ -177,6 +192,7 @@ private:
   }
 
   const ChatTemplate &chatTemplate;
+  const Json &variables;
   const Trial trial;
   TemplateTraits traits;
   Json tools; ///< that the conversations are given

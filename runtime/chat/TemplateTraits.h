@@ -5,7 +5,14 @@
 #include "runtime/chat/AnswerFamilies.h"
 #include "runtime/chat/ChatTemplate.h"
 
+#include <array>
+#include <string_view>
+
 namespace ingot::runtime {
+
+/// What clients say of how much an answer is to be thought over, the least first.
+inline constexpr std::array<std::string_view, 7> effortScale = {"none", "minimal", "low", "medium",
+                                                                "high", "xhigh",   "max"};
 
 /// How a template takes the content of a role's messages without losing any of it.
 struct ContentForms {
@@ -34,8 +41,11 @@ struct TemplateTraits {
   bool takesNull = false;           ///< null content beside tool calls
   bool takesAbsent = false;         ///< no content beside tool calls
   const AnswerFamily *tools = &noFamily(); ///< how its models write calls
-  std::string_view thoughtsEnd; ///< what ends thoughts in an assistant's text; may be empty
-  bool knowsThinking = false;   ///< reasoning of an assistant under the name `thinking`
+  std::string_view thoughtsEnd;       ///< what ends thoughts in an assistant's text; may be empty
+  bool knowsThinking = false;         ///< reasoning of an assistant under the name `thinking`
+  bool takesThinkingWithText = false; ///< that beside text and calls
+  bool knowsSwitch = false;           ///< the variable `enable_thinking`
+  std::array<bool, effortScale.size()> refusesEffort = {}; ///< words of `reasoning_effort`
 };
 
 /// Renders some thirty small conversations, each with few steps; `variables` are given beside

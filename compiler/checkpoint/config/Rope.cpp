@@ -42,7 +42,8 @@ const std::vector<RopeRow> &ropeTypes() {
       {"yarn",
        RopeType::Yarn,
        {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "attn_factor", "mscale",
-        "mscale_all_dim", "max_position_embeddings", betaKey}},
+        "mscale_all_dim", "max_position_embeddings", "mrope_section", "mrope_interleaved",
+        betaKey}},
       {"longrope", RopeType::LongRope, longrope},
       {"su", RopeType::LongRope, longrope}, // its older name
       {"proportional", RopeType::Proportional, {"factor"}},

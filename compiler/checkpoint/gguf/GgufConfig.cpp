@@ -444,6 +444,7 @@ Expected<GenerationConfig> readGgufGeneration(const Json &metadata, uint64_t voc
       add(id);
   }
   generation.eosIds = std::move(ends);
+  tellForcedTokens(metadata, "tokenizer.ggml.suppress_tokens", "GGUF", generation.deviations);
   return generation;
 }
 

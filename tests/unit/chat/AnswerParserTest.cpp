@@ -153,6 +153,76 @@ TEST(AnswerParser, Qwen3XmlWithoutOuterMarkers) {
   EXPECT_EQ(read(reading("qwen3_xml"), "Write <function=f> so.").text, "Write <function=f> so.");
 }
 
+TEST(AnswerParser, Qwen3XmlEndsThoughtsThatStayOpen) {
+  const Reading how = reading("qwen3_xml", "think", "<|im_start|>assistant\n<think>\n");
+  const std::string call = "<tool_call>\n<function=get_weather>\n<parameter=city>\nZürich\n"
+                           "</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n"
+                           "</tool_call>";
+  EXPECT_EQ(read(how, call), oneCall());
+  EXPECT_EQ(read(how, "I think.\n\n" + call + "\n"), oneCall({}, {}, "I think."));
+  // What models talk of while they think.
+  for (const std::string thought :
+       {"Is <tool_call> right?", "So <function=now></function> is it.", "<tool_call>\nnow\n."})
+    EXPECT_EQ(read(how, thought + "\n</think>\n\nYes."), (ParsedAnswer{"Yes.", thought, {}}));
+  // Thinking is off: the prompt closes what it opens.
+  EXPECT_EQ(read(reading("qwen3_xml", "think", "<think>\n\n</think>\n\n"), "Sure.\n\n" + call),
+            oneCall("Sure."));
+  EXPECT_EQ(read(how, "</think>\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": "
+                      "{\"city\": \"Zürich\", \"days\": 3}}\n</tool_call>"),
+            oneCall());
+}
+
+TEST(AnswerParser, Lfm2) {
+  const Reading how = reading("lfm2", "think");
+  const std::string open = "<|tool_call_start|>[", close = "]<|tool_call_end|>";
+  EXPECT_EQ(read(how, "<think>\nHm " + open + "now()" + close + "\n</think>\nSure." + open +
+                          "get_weather(city='Zürich', days=3)" + close),
+            oneCall("Sure.", {}, "Hm " + open + "now()" + close));
+  // As its templates print earlier calls: objects as JSON, lists as Python, strings as they are.
+  for (const auto &[arguments, wanted] :
+       {std::pair("opts={\"a\": true, \"b\": null, \"c\": [false]}, city='a\nb \"q\"'",
+                  "{\"opts\": {\"a\": true, \"b\": null, \"c\": [false]}, "
+                  "\"city\": \"a\\nb \\\"q\\\"\"}"),
+        {"list=['a', {'b': None}, True], on=False", "{\"list\": [\"a\", {\"b\": null}, true], "
+                                                    "\"on\": false}"}})
+    EXPECT_EQ(read(how, open + "get_weather(" + arguments + ")" + close).calls,
+              (std::vector<ParsedCall>{{"get_weather", {}, wanted}}));
+  EXPECT_EQ(
+      read(how, open + "Calendar.create(title=\"x\"), now()" + close).calls,
+      (std::vector<ParsedCall>{{"Calendar.create", {}, "{\"title\": \"x\"}"}, {"now", {}, "{}"}}));
+  EXPECT_EQ(read(how, open +
+                          "{\"name\": \"get_weather\", \"arguments\": {\"city\": "
+                          "\"Zürich\", \"days\": 3}}" +
+                          close),
+            oneCall());
+}
+
+TEST(AnswerParser, Gemma4) {
+  const Reading how = reading("gemma4", "gemma4", "<|turn>model\n");
+  const std::string quote = "<|\"|>";
+  EXPECT_EQ(
+      read(how, "<|tool_call>call:get_weather{city:" + quote + "a {b}, [c]: \"d\"\n" + quote +
+                    ",opts:{list:[1,-2.5e3,null," + quote + quote +
+                    "],on:true,o:{}}}"
+                    "<tool_call|><|tool_call>call:now{}<tool_call|>")
+          .calls,
+      (std::vector<ParsedCall>{{"get_weather",
+                                {},
+                                "{\"city\": \"a {b}, [c]: \\\"d\\\"\\n\", \"opts\": {\"list\": "
+                                "[1, -2.5e3, null, \"\"], \"on\": true, \"o\": {}}}"},
+                               {"now", {}, "{}"}}));
+  // Thoughts that have nothing in them, and markers of none.
+  for (const char *answer :
+       {"<|channel>thought\n<channel|>Hello.", "<|channel>thought<channel|>Hello.",
+        "<channel|>Hello.", "Hello.<channel|>", "Hello.<|channel>thought\n<channel|><channel|>"})
+    EXPECT_EQ(read(how, answer), (ParsedAnswer{"Hello.", {}, {}})) << answer;
+  EXPECT_EQ(read(how, "<|channel>thought\nHm\n<|tool_call>call:get_weather{city:" + quote +
+                          "Zürich" + quote + ",days:3}<tool_call|>"),
+            oneCall({}, {}, "Hm"));
+  EXPECT_EQ(read(reading("gemma4"), "<|channel>thought\nHm<channel|>Hi").text,
+            "<|channel>thought\nHm<channel|>Hi");
+}
+
 TEST(AnswerParser, Mistral) {
   const Reading how = reading("mistral", "mistral");
   EXPECT_EQ(read(how, "[TOOL_CALLS][{\"name\": \"get_weather\", \"arguments\": {\"city\": "

@@ -125,14 +125,58 @@ TEST(Conversation, ReasoningHasBothNames) {
       "{% for m in messages %}{{ m.reasoning }}|{{ m.reasoning_content }}{% endfor %}";
   for (const char *name : {"reasoning", "reasoning_content"})
     EXPECT_EQ(prompt(text, {{"messages", {{{"role", "assistant"}, {name, "why"}}}}}), "why|why");
-  // As gpt-oss has it, which takes it beside content or beside tool calls.
-  const std::string thinking =
-      "{% for m in messages %}{{ m.thinking }}{{ m.content }}{% for c in m.tool_calls %}"
+  // As LFM2.5 has it, and as gpt-oss has it, which takes it beside content or beside tool calls.
+  const std::string beside =
+      "{{ m.thinking }}{{ m.content }}{% for c in m.tool_calls %}"
       "{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}{% endfor %}";
+  const std::string thinking = "{% for m in messages %}" + beside;
+  const std::string refusing = "{% for m in messages %}"
+                               "{% if m.thinking and m.content and m.tool_calls %}"
+                               "{{ raise_exception('both') }}{% endif %}" +
+                               beside;
   Json message = {{"role", "assistant"}, {"reasoning", "why"}, {"content", "x"}};
   EXPECT_EQ(prompt(thinking, {{"messages", {message}}}), "whyx");
+  EXPECT_EQ(prompt(refusing, {{"messages", {message}}}), "whyx");
   message["tool_calls"] = call("{}")["tool_calls"];
-  EXPECT_EQ(prompt(thinking, {{"messages", {message}}}), "xf{}");
+  EXPECT_EQ(prompt(thinking, {{"messages", {message}}}), "whyxf{}");
+  EXPECT_EQ(prompt(refusing, {{"messages", {message}}}), "xf{}");
+}
+
+TEST(Conversation, EffortIsToldInTheTemplatesWords) {
+  const std::string question = "{{ messages[0].content }}";
+  const std::string both = "{{ enable_thinking }} {{ reasoning_effort }}" + question;
+  // As Qwen3.8 and Mistral have it.
+  auto of = [&](const std::string &words, const std::string &shown) {
+    return "{% if reasoning_effort is defined and reasoning_effort not in " + words +
+           " %}{{ raise_exception('no') }}{% endif %}" + shown;
+  };
+  const std::string qwen = of("['low', 'medium', 'xhigh']", both);
+  const std::string mistral = of("['none', 'high']", "{{ reasoning_effort }}" + question);
+  for (const auto &[text, effort, wanted] : {std::tuple(both, "high", "True highq"),
+                                             {both, "none", "False noneq"},
+                                             {both, "", " q"},
+                                             {qwen, "none", "False q"},
+                                             {qwen, "minimal", "True lowq"},
+                                             {qwen, "medium", "True mediumq"},
+                                             {qwen, "high", "True xhighq"},
+                                             {qwen, "max", "True xhighq"},
+                                             {mistral, "none", "noneq"},
+                                             {mistral, "minimal", "noneq"},
+                                             {mistral, "low", "highq"},
+                                             {mistral, "max", "highq"}})
+    EXPECT_EQ(prompt(text, {{"messages", {user("q")}}, {"reasoning_effort", effort}}), wanted)
+        << effort;
+  // What is said of the template's own variables stays.
+  EXPECT_EQ(prompt(both, {{"messages", {user("q")}},
+                          {"chat_template_kwargs", {{"enable_thinking", false}}},
+                          {"reasoning_effort", "high"}}),
+            "False highq");
+  for (const char *key : {"reasoning_effort", "chat_template_kwargs"}) {
+    Json body = {{"messages", {user("q")}}, {"reasoning_effort", "much"}};
+    if (key == std::string("chat_template_kwargs"))
+      body = {{"messages", {user("q")}}, {key, {{"reasoning_effort", "high"}}}};
+    EXPECT_EQ(prompt(qwen, body).substr(0, 11), "INGOT-E6065") << key;
+  }
 }
 
 TEST(Conversation, ToolsNeedATemplateWithTools) {

@@ -9,7 +9,8 @@
 namespace ingot::checkpoint::families {
 
 static constexpr KeyAlias aliases[] = {{"block_ff_dim", "intermediate_size"},
-                                       {"block_norm_eps", "norm_eps"}};
+                                       {"block_norm_eps", "norm_eps"},
+                                       {"tie_embedding", "tie_word_embeddings"}};
 static constexpr std::string_view meaningless[] = {"block_mlp_init_scale",
                                                    "block_out_init_scale",
                                                    "block_use_xavier_init",

@@ -697,6 +697,15 @@ TEST(GenerationConfig, TellsValuesThatMakeNoSense) {
   EXPECT_EQ(config->padId, 3u);
   EXPECT_EQ(config->eosIds, std::vector<uint64_t>{99});
   EXPECT_EQ(config->deviations.size(), 1u);
+  // As Gemma 4 has it, and as files have it that ask for nothing.
+  config = GenerationConfig::parse(
+      R"({"suppress_tokens": [98, 97], "bad_words_ids": [], "no_repeat_ngram_size": 0,
+          "forced_eos_token_id": null})",
+      "g.json", 100);
+  ASSERT_TRUE(succeeds(config));
+  ASSERT_EQ(config->deviations.size(), 1u);
+  EXPECT_EQ(config->deviations[0].what, "generation_config.json suppress_tokens");
+  EXPECT_EQ(config->deviations[0].stated, "[98,97]");
   EXPECT_EQ(GenerationConfig::parse(R"({"top_k": 20.0})", "g.json", 100)->topK, 20u);
   EXPECT_TRUE(failsWith(GenerationConfig::parse("[]", "g.json", 100), "INGOT-E1004"));
 }

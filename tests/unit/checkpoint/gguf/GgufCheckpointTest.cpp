@@ -163,6 +163,15 @@ TEST(GgufCheckpoint, TiesEqualCopies) {
   }
 }
 
+TEST(GgufCheckpoint, TellsThatTokensAreNotSuppressed) {
+  auto checkpoint = openWith(
+      [](GgufWriter &writer) { writer.numbers("tokenizer.ggml.suppress_tokens", {1, 2}); });
+  ASSERT_TRUE(succeeds(checkpoint));
+  ASSERT_EQ(checkpoint->deviations().size(), 1u);
+  EXPECT_EQ(checkpoint->deviations()[0].what, "GGUF tokenizer.ggml.suppress_tokens");
+  EXPECT_EQ(checkpoint->deviations()[0].stated, "[1,2]");
+}
+
 TEST(GgufCheckpoint, KnowsWhatTensorsAndListsDecide) {
   auto untied = openWith([](GgufWriter &writer) {
     writer.tensor("output.weight", 0, {4}, four).tensor("blk.0.ffn_down.bias", 0, {4}, four);
