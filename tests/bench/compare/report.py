@@ -38,16 +38,16 @@ def between(before, after):
 
 def limit(shape, model_format, metric, probes):
     """Tokens per second that these probes allow, None where the metric is no rate. A step reads
-    the weights once and multiplies each with every token; prompts leave the head out."""
+    the weights once, and what each sequence keeps; it multiplies each weight with every token;
+    prompts leave the head out."""
     kind, _, number = metric.partition(" ")
     described, most = checkpoints.SHAPES[shape], peak(model_format, probes)
     if kind == "prompt":
-        return most / (2 * described.linear()) or None
+        return most / (2 * described.multiplied(int(number))) or None
     if kind != "generate" or not most or not probes.get("dram"):
         return None
-    size = described.read(int(number)) * checkpoints.FORMATS[model_format] / 8
-    return int(number) / max(size / probes["dram"],
-                             2 * described.multiplied() * int(number) / most)
+    size = described.read(int(number), checkpoints.FORMATS[model_format])
+    return int(number) / max(size / probes["dram"], 2 * described.generated() * int(number) / most)
 
 
 def bounds(metric, model_format, threads, *probes):

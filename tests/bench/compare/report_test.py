@@ -14,6 +14,7 @@ import plot
 import report
 import tables
 from programs import IK_LLAMA, INGOT, LLAMA_CLANG
+from shapes import SHAPES
 
 PROBES = {"dram": 20e9, "vnni_int8": 1e12, "amx_int8": 4e12, "fp32": 2e11}
 SHAPE, FORMAT = "qwen2.5-0.5b", "q4_0"
@@ -47,8 +48,10 @@ class Report(unittest.TestCase):
         row = self.rows()["generate 1"]
         self.assertEqual(row.values[INGOT], 50)
         self.assertEqual(row.ratio, 2)
-        # 493,961,216 weights of 4.5 bits at 20 GB/s.
-        self.assertAlmostEqual(row.share, 50 / (20e9 / (493961216 * 4.5 / 8)))
+        # 493,961,216 weights of 4.5 bits, norms and biases of f32, and keys and values of 16
+        # positions at 20 GB/s.
+        read = 493961216 * 4.5 / 8 + 24 * 4 * (2 * 896 + 896 + 2 * 128) + 24 * 16 * 2 * 256
+        self.assertAlmostEqual(row.share, 50 / (20e9 / read))
         self.assertAlmostEqual(row.dram, 20)
         self.assertAlmostEqual(row.peak, 4)
 
@@ -80,13 +83,33 @@ class Report(unittest.TestCase):
 
     def test_limits(self):
         few = report.limit(SHAPE, FORMAT, "generate 1", PROBES)
-        self.assertAlmostEqual(report.limit(SHAPE, FORMAT, "generate 32", PROBES), 32 * few)
-        # So many sequences are bound by products.
+        many = report.limit(SHAPE, FORMAT, "generate 32", PROBES)
+        self.assertTrue(31 * few < many < 32 * few, many / few)
+        # So many sequences are bound by products; 24 layers of 14 heads of 64 look back.
+        looks = 24 * 2 * 14 * 64
         self.assertAlmostEqual(report.limit(SHAPE, FORMAT, "generate 1000", PROBES),
-                               4e12 / (2 * 493961216))
+                               4e12 / (2 * (493961216 + 16 * looks)))
         self.assertAlmostEqual(report.limit(SHAPE, FORMAT, "prompt 512", PROBES),
-                               4e12 / (2 * 357826560))
+                               4e12 / (2 * (357826560 + 256.5 * looks)))
         self.assertIsNone(report.limit(SHAPE, FORMAT, "load", PROBES))
+
+    def test_layers_that_differ(self):
+        shape = SHAPES["gemma-4-e2b-cut"]
+        # Of the window of 512 a token of a prompt of 1024 sees less at first.
+        self.assertAlmostEqual(shape.layers[0].looked(1024), 512 - 511 / 4)
+        self.assertAlmostEqual(shape.layers[4].looked(1024), 512.5)
+        self.assertEqual(shape.layers[4].looks, 2 * 8 * 512)
+        # Rows of the table of layers' inputs are looked up: no product, and few bytes.
+        self.assertNotIn("per_layer_token_embd.weight", [t.name for t in shape.products()])
+        self.assertEqual(shape.layers[5].tensors[-1].count(0), 256 * 1536)
+        self.assertLess(shape.read(1, 8), 1e9)
+        net = SHAPES["qwen3.5-9b-cut"].layers[0]
+        self.assertEqual((net.state, net.updates), (4 * 32 * 128 * 128 + 2 * 3 * 8192, 3 * 2**19))
+        each = (SHAPES["qwen3.5-9b-cut"].read(9, 8) - SHAPES["qwen3.5-9b-cut"].read(1, 8)) / 8
+        self.assertAlmostEqual(each, 3 * 2 * net.state + 16 * 2 * 2 * 4 * 256)
+        mixture = SHAPES["gemma-4-26b-a4b-cut"]
+        rows = 6 * 3 * (2112 + 8 * 704) + 5 * (2 * 4096 + 2 * 2048) + 2 * 8192 + 1024
+        self.assertEqual(mixture.linear(), rows * 2816)
 
     def test_page(self):
         summary = report.summary(raw([INGOT, LLAMA_CLANG, IK_LLAMA]))
@@ -94,7 +117,7 @@ class Report(unittest.TestCase):
         text = pages.page(summary, "plot.svg")
         self.assertIn("# Beside other programs on a CPU with AVX2\n", text)
         self.assertIn("| q4_0 | Ingot | **50.0** | **400** | **0.10** | 150 |", text)
-        self.assertIn("|  | *share of limit* | 69 % | 17 % | - | - |", text)
+        self.assertIn("|  | *share of limit* | 70 % | 18 % | - | - |", text)
         self.assertIn(f"{IK_LLAMA} failed: {SHAPE}, q4_0, 2 threads, prompt 512: `no such type`",
                       text)
         text = pages.page(report.summary(raw([INGOT, LLAMA_CLANG])), "plot.svg")
@@ -112,7 +135,7 @@ class Report(unittest.TestCase):
                           "150 / 100 |", text)
         both = [*summary["rows"], *({**row, "threads": 1, "share": 0.5} for row in summary["rows"])]
         text = "\n".join(pages.limits([{**summary, "rows": both}]))
-        self.assertIn("| AVX2 | q4_0 | 1/2 | 50 / 69 % |", text)
+        self.assertIn("| AVX2 | q4_0 | 1/2 | 50 / 70 % |", text)
 
     def test_tables(self):
         table = {"columns": [{"title": "recipe"}, {"title": "change", "format": "{:+.2f} %"}],
