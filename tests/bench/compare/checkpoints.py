@@ -3,17 +3,19 @@
 
 Weights of most are normally distributed and the vocabulary is made up, so that a file says
 everything of speed and nothing of quality; quality is measured on published files."""
+import collections
 import math
 import struct
 import subprocess
 
-from layers import BF16, BYTES
+from layers import BF16, F32
 from shapes import (ARRAY, BOOL, FLOAT32, INT32, PUBLISHED, SHAPES, STRING, UINT32)
 
 ALIGNMENT = 32
 BLOCK = 1 << 22
-# Between the places where a cyclic block begins again: no two rows of a matrix come out the same.
-STRIDE = 1031
+# Blocks of quantized formats, and how many a cycle of numbers has: more than a matrix has rows, and
+# prime, so that no two rows come out the same.
+QUANTIZED_BLOCK, CYCLE_BLOCKS = 32, 262147
 NORMAL_TOKEN, CONTROL_TOKEN = 1, 3
 # Bits of a weight in the file; of published ones the mean of all that a step reads.
 FORMATS = {"q4_0": 4.5, "q8_0": 8.5, "bf16": 16.0, "mxfp4": 4.25, "q4_1": 5.85, "q4_k_m": 7.55}
@@ -55,12 +57,12 @@ def packed(kind, value):
     return struct.pack("<I", kind) + data
 
 
-def metadata(name, shape):
+def metadata(name, shape, file_type):
     tokens, types, merges = vocabulary(shape)
     a, t = shape.architecture, "tokenizer.ggml"
     return [
         ("general.architecture", STRING, a), ("general.name", STRING, name),
-        ("general.file_type", UINT32, 32), ("general.quantization_version", UINT32, 2),
+        ("general.file_type", UINT32, file_type), ("general.quantization_version", UINT32, 2),
         *((f"{a}.{key}", kind, value) for key, kind, value in shape.keys),
         (f"{a}.vocab_size", UINT32, shape.vocabulary),
         (f"{t}.model", STRING, "gpt2"), (f"{t}.pre", STRING, shape.tokenizer),
@@ -70,67 +72,120 @@ def metadata(name, shape):
         (f"{t}.add_bos_token", BOOL, False)]
 
 
-class Noise:
-    """Normally distributed numbers: always new ones, or those of one block from other places."""
-
-    def __init__(self, cyclic):
-        import numpy as np  # here, so that reports need no package
-        self.random = np.random.Generator(np.random.SFC64(1))
-        self.start = 0
-        self.block = np.tile(self.drawn(BLOCK), 2) if cyclic else None
-
-    def drawn(self, count):
-        import numpy as np
-        return self.random.standard_normal(count, np.float32)
-
-    def take(self, count):
-        """At most BLOCK of them."""
-        if self.block is None:
-            return self.drawn(count)
-        self.start = (self.start + STRIDE) % BLOCK
-        return self.block[self.start:self.start + count]
+def as_f32(values):
+    return values
 
 
-def rounded(values):
-    """As bf16, to the nearest, ties to even."""
-    import numpy as np
+def as_bf16(values):
+    """To the nearest, ties to even."""
+    import numpy as np  # here, so that reports need no package
     bits = values.view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
-def write_values(out, tensor, noise):
-    """The numbers of one tensor."""
+def as_q8_0(values):
+    """Blocks of a scale in f16 and 32 bytes, as ggml makes them."""
     import numpy as np
-    count = math.prod(tensor.dims)
-    if tensor.values or tensor.fill is not None:
-        values = np.array(tensor.values or [tensor.fill] * count, np.float32)
-        out.write(values.tobytes())
-        return
-    for start in range(0, count, BLOCK):
-        values = noise.take(min(BLOCK, count - start)) * np.float32(tensor.sigma)
-        out.write((rounded(values) if tensor.type == BF16 else values).tobytes())
+    blocks = values.reshape(-1, QUANTIZED_BLOCK)
+    scales = np.abs(blocks).max(1, keepdims=True) / np.float32(127)
+    codes = np.rint(blocks / scales).astype(np.int8)
+    return np.hstack([scales.astype(np.float16).view(np.uint8), codes.view(np.uint8)])
 
 
-def write_model(path, name, shape):
-    """Writes the bf16 model of that shape."""
-    listed, keys = list(shape.tensors()), metadata(name, shape)
+def as_q4_0(values):
+    """Blocks of a scale in f16, by which the largest number becomes -8, and 32 codes of 4 bits, the
+    first 16 in the lower halves of bytes."""
+    import numpy as np
+    blocks = values.reshape(-1, QUANTIZED_BLOCK)
+    largest = np.abs(blocks).argmax(1, keepdims=True)
+    scales = np.take_along_axis(blocks, largest, 1) / np.float32(-8)
+    codes = np.minimum(blocks / scales + np.float32(8.5), 15).astype(np.uint8)
+    half = QUANTIZED_BLOCK // 2
+    return np.hstack([scales.astype(np.float16).view(np.uint8),
+                      codes[:, :half] | codes[:, half:] << 4])
+
+
+# GGUF's number of each type, of files that hold most tensors in it, and how it is written.
+Form = collections.namedtuple("Form", "type file_type write")
+FORMS = {"f32": Form(F32, 0, as_f32), "bf16": Form(BF16, 32, as_bf16),
+         "q4_0": Form(2, 2, as_q4_0), "q8_0": Form(8, 7, as_q8_0)}
+BITS = {"f32": 32.0, **FORMATS}
+
+
+def form_of(tensor, model_format):
+    """The name of the form that a tensor has in a file of this format."""
+    stays = {F32: "f32", BF16: "bf16"}[tensor.type]
+    return stays if tensor.type == F32 or tensor.kept else model_format
+
+
+class Noise:
+    """Writes normally distributed numbers."""
+
+    def __init__(self):
+        import numpy as np
+        self.random = np.random.Generator(np.random.SFC64(1))
+
+    def take(self, count):
+        import numpy as np
+        return self.random.standard_normal(count, np.float32)
+
+    def write(self, out, count, sigma, form):
+        import numpy as np
+        for start in range(0, count, BLOCK):
+            values = self.take(min(BLOCK, count - start)) * np.float32(sigma)
+            out.write(FORMS[form].write(values).tobytes())
+
+
+class Cycle(Noise):
+    """Those of one block again and again, which is made once in each form."""
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = self.take(CYCLE_BLOCKS * QUANTIZED_BLOCK)
+        self.made, self.place = {}, 0
+
+    def write(self, out, count, sigma, form):
+        import numpy as np
+        if (form, sigma) not in self.made:
+            values = FORMS[form].write(self.numbers * np.float32(sigma))
+            self.made[form, sigma] = memoryview(values.tobytes())
+        data = self.made[form, sigma]
+        left, place = size_of(count, form), size_of(self.place, form)
+        while left:
+            part = data[place:place + left]
+            out.write(part)
+            left, place = left - len(part), 0
+        self.place = (self.place + count) % len(self.numbers)
+
+
+def size_of(count, form):
+    """Bytes of so many numbers."""
+    return int(count * BITS[form]) // 8
+
+
+def write_model(path, name, shape, model_format="bf16"):
+    """Writes the model of that shape in a format that is one of FORMS."""
+    listed, keys = list(shape.tensors()), metadata(name, shape, FORMS[model_format].file_type)
     header = [b"GGUF", struct.pack("<IQQ", 3, len(listed), len(keys))]
     header += [text(key) + packed(kind, value) for key, kind, value in keys]
     offset = 0
-    sizes = []
     for tensor in listed:
+        form = form_of(tensor, model_format)
         header.append(text(tensor.name) + struct.pack(
-            f"<I{len(tensor.dims)}QIQ", len(tensor.dims), *tensor.dims, tensor.type, offset))
-        sizes.append(math.prod(tensor.dims) * BYTES[tensor.type])
-        offset += -(-sizes[-1] // ALIGNMENT) * ALIGNMENT
-    noise = Noise(shape.cyclic)
+            f"<I{len(tensor.dims)}QIQ", len(tensor.dims), *tensor.dims, FORMS[form].type, offset))
+        offset += -(-size_of(math.prod(tensor.dims), form) // ALIGNMENT) * ALIGNMENT
+    noise = Cycle() if shape.cyclic else Noise()
     unfinished = path.with_suffix(".unfinished")
     with open(unfinished, "wb") as out:
         out.write(b"".join(header))
         out.write(bytes(-out.tell() % ALIGNMENT))
-        for tensor, size in zip(listed, sizes):
-            write_values(out, tensor, noise)
-            out.write(bytes(-size % ALIGNMENT))
+        for tensor in listed:
+            count, form = math.prod(tensor.dims), form_of(tensor, model_format)
+            if tensor.values or tensor.fill is not None:
+                out.write(struct.pack(f"<{count}f", *(tensor.values or [tensor.fill] * count)))
+            else:
+                noise.write(out, count, tensor.sigma, form)
+            out.write(bytes(-size_of(count, form) % ALIGNMENT))
     unfinished.rename(path)
 
 
@@ -143,8 +198,8 @@ def model_file(folder, name, model_format, quantizer):
     if name in PUBLISHED:
         raise RuntimeError(f"{name}: no file was given")
     print(f"making {path.name}", flush=True)
-    if model_format == "bf16":
-        write_model(path, name, SHAPES[name])
+    if model_format == "bf16" or SHAPES[name].cyclic and model_format in FORMS:
+        write_model(path, name, SHAPES[name], model_format)
         return path
     source = model_file(folder, name, "bf16", quantizer)
     unfinished = path.with_suffix(".unfinished")

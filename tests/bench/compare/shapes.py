@@ -16,8 +16,8 @@ DEPTH = 16
 class Shape:
     """A model: its `layers`, the tensors `outside` of them beside embedding, last norm and head,
     and `keys`: the metadata behind "ARCHITECTURE." of a file. A token goes through `used` of
-    `experts`. `cyclic`: numbers are those of one block again and again, which large files are made
-    faster of."""
+    `experts`. `cyclic`: its numbers are those of one block again and again, so that files of all
+    formats are made at once and without a larger one of bf16."""
     architecture: str
     tokenizer: str
     width: int
