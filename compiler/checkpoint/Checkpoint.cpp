@@ -467,15 +467,35 @@ Outcome Checkpoint::takeTextPart() {
   return {};
 }
 
+/// `name` as it begins here; nothing for one that begins otherwise.
+static std::optional<std::string> renamedBy(const NameBeginning &beginning, std::string_view name) {
+  const auto [stored, known] = beginning;
+  const size_t star = stored.find('*');
+  if (!name.starts_with(stored.substr(0, star)))
+    return std::nullopt;
+  if (star == stored.npos)
+    return message(known, name.substr(stored.size()));
+  name.remove_prefix(star);
+  const std::string_view number = name.substr(0, name.find_first_not_of("0123456789")),
+                         behind = stored.substr(star + 1);
+  name.remove_prefix(number.size());
+  if (number.empty() || !name.starts_with(behind))
+    return std::nullopt;
+  const size_t place = known.find('*');
+  return message(known.substr(0, place), number, known.substr(place + 1),
+                 name.substr(behind.size()));
+}
+
 /// Gives tensors the names that they have here, by how those in the files begin.
 Outcome Checkpoint::renameTensors(std::span<const NameBeginning> beginnings) {
   if (beginnings.empty())
     return {};
   for (Tensor &tensor : stored)
-    for (auto [own, known] : beginnings)
-      if (tensor.name.starts_with(own)) {
-        std::string name = message(known, std::string_view(tensor.name).substr(own.size()));
-        renamed.emplace(name, std::exchange(tensor.name, name));
+    for (const NameBeginning &beginning : beginnings)
+      if (auto name = renamedBy(beginning, tensor.name)) {
+        const auto earlier = renamed.extract(tensor.name);
+        renamed.emplace(*name, earlier ? earlier.mapped() : tensor.name);
+        tensor.name = *std::move(name);
         break;
       }
   return sortTensors();

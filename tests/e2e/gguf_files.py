@@ -453,12 +453,14 @@ def single_experts(config, tensors):
             for expert in range(count)}
 
 
-def q4_k(count, numbers):
-    """Random super-blocks of Q4_K and the values they stand for."""
+def q4_k(count, numbers, fifth=False):
+    """Random super-blocks of Q4_K and the values they stand for; of Q5_K where there is a fifth
+    bit."""
     blocks, values = b"", array.array("f")
     for _ in range(count):
         packed, quants = numbers.randbytes(12), numbers.randbytes(128)
-        blocks += struct.pack("<ee", 2**-12, 2**-9) + packed + quants
+        high = numbers.randbytes(32) if fifth else bytes(32)
+        blocks += struct.pack("<ee", 2**-12, 2**-9) + packed + (high if fifth else b"") + quants
         for group in range(8):
             if group < 4:
                 scale, offset = packed[group] & 63, packed[group + 4] & 63
@@ -466,8 +468,8 @@ def q4_k(count, numbers):
                 scale = packed[group + 4] & 15 | packed[group - 4] >> 6 << 4
                 offset = packed[group + 4] >> 4 | packed[group] >> 6 << 4
             half = quants[32 * (group // 2):32 * (group // 2 + 1)]
-            values.extend(2**-12 * scale * (byte >> 4 * (group % 2) & 15) - 2**-9 * offset
-                          for byte in half)
+            values.extend(2**-12 * scale * ((byte >> 4 * (group % 2) & 15) + 16 * (
+                more >> group & 1)) - 2**-9 * offset for byte, more in zip(half, high))
     return blocks, values
 
 

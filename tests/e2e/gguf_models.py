@@ -12,6 +12,7 @@ import struct
 import sys
 import unittest
 
+import gguf_blocks
 import harness
 from gguf_files import (as_llamas, BF16, CONVERTIBLE, DATA, F32, FAMILIES, file_tensors, gguf,
                         IQ2_S, iq2_s, IQ3_S, iq3_s, metadata, MXFP4, mxfp4_of_directory,
@@ -96,20 +97,24 @@ class GgufModels(harness.BuildTest):
     def test_a_qwen2_with_its_rows_as_they_are(self):
         self.assert_same_model("qwen2")
 
-    def family(self, name, convert_experts=stacks):
-        """A model directory of that family with the example's tokenizer, and its GGUF file."""
+    def family(self, name, convert_experts=stacks, changes=(), resized=None):
+        """A model directory of that family with the example's tokenizer, and its GGUF file. With
+        `resized`, of a tensor's name and shape: metadata and tensors of the file."""
         architecture, other_names, keys = FAMILIES[name]
         folder = self.copy_of(harness.FABLES)
         example = json.loads((folder / "config.json").read_text())
         shared = {key: example[key] for key in
                   ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
         config = {"head_dim": 16, **models.CASES[name].config, "max_position_embeddings": 256,
-                  **CONVERTIBLE.get(name, {}), **shared}
+                  **CONVERTIBLE.get(name, {}), **shared, **dict(changes)}
         if "vocab_size_per_layer_input" in config:
             config["vocab_size_per_layer_input"] = config["vocab_size"]
         (folder / "config.json").write_text(json.dumps(config))
+        shapes = tensors_of(name, config)
+        if resized:
+            shapes = {tensor: resized(tensor, shape) for tensor, shape in shapes.items()}
         models.write_safetensors(folder / "model.safetensors", models.Case(
-            config, embeddings=0.2).checkpoint(tensors_of(name, config)))
+            config, embeddings=0.2).checkpoint(shapes))
         stored = read_tensors(folder / "model.safetensors")
         tensors = file_tensors(config, as_llamas(config, stored), architecture in PAIRED,
                                other_names)
@@ -125,9 +130,32 @@ class GgufModels(harness.BuildTest):
                 if tensor.endswith("norm.weight"):
                     tensors[tensor] = kind, shape, array.array(
                         "f", (1 + number for number in array.array("f", data))).tobytes()
+        known = metadata(architecture, config, folder, keys)
+        if resized:
+            return known, tensors
         path = self.fresh("converted") / "tale.gguf"
-        path.write_bytes(gguf(metadata(architecture, config, folder, keys), tensors))
+        path.write_bytes(gguf(known, tensors))
         return folder, path
+
+    def check_mixed(self, name, base, wider, **changes):
+        """A file with tensors of several types computes as one with the same numbers in F32; in a
+        model that is 256 wide, so that rows are super-blocks, where sizes `wider` are four times
+        as large."""
+        def resized(tensor, shape):
+            first = shape[:1] if tensor.startswith(("model.embed", "lm_head")) else []
+            return first + [4 * size if size in wider else size for size in shape[len(first):]]
+
+        known, tensors = self.family(name, STACKS.get(name, stacks),
+                                     {"hidden_size": 256, **changes}, resized)
+        recipe = self.folder / "f32.yaml"
+        recipe.write_text("version: 1\nactivations: f32\n")
+        answers = []
+        for kind, own in zip(("blocks", "plain"), gguf_blocks.in_blocks(
+                tensors, base, random.Random(9))):
+            path = self.fresh(kind) / "tale.gguf"
+            path.write_bytes(gguf(known, own))
+            answers.append(self.ids(self.built(f"engine-{kind}", path, "--recipe", recipe)))
+        self.assertEqual(*answers)
 
     def check_family(self, name):
         folder, path = self.family(name, STACKS.get(name, stacks))
@@ -240,6 +268,20 @@ class GgufModels(harness.BuildTest):
         recipe.write_text("version: 1\nactivations: f32\n")
         self.assertEqual(self.ids(self.built("theirs", folder)),
                          self.ids(self.built("ours", path, "--recipe", recipe)))
+
+    def test_gemma_4_as_trained_for_q4_0(self):
+        self.check_mixed("gemma4_shared", gguf_blocks.Q4_0, (8, 16, 32, 40, 64, 128), head_dim=64,
+                         global_head_dim=128, hidden_size_per_layer_input=32)
+
+    def test_qwen_3_5_in_several_types(self):
+        self.check_mixed("qwen3_5", gguf_blocks.Q4_K, (32, 64, 128, 256), head_dim=128)
+
+    def test_qwen_3_5_with_experts_in_several_types(self):
+        self.check_mixed("qwen3_5_moe", gguf_blocks.Q5_K, (32, 64, 128, 256), head_dim=128)
+
+    def test_lfm2_in_several_types(self):
+        self.check_mixed("lfm2", gguf_blocks.Q4_K, (32, 64, 192), num_attention_heads=16,
+                         num_key_value_heads=8)
 
     def test_experts_in_blocks(self):
         self.check_blocks((Q4_K, q4_k, 256), (Q8_0, q8_0, 32))

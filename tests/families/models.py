@@ -3,6 +3,7 @@
 import array
 import bisect
 import functools
+import itertools
 import json
 import math
 import pathlib
@@ -473,51 +474,21 @@ def int8(checkpoint, chosen=is_expert):
     return stored, meant
 
 
-GPTQ_METHOD = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False,
-               "sym": True, "checkpoint_format": "gptq"}
 GROUP = 32
 
-
-def gptq(checkpoint, chosen=is_projection):
-    """The chosen matrices in four bits as GPTQ stores them, eight inputs in a word, and what these
-    stand for. Scales are powers of two, so that 16-bit floats hold them."""
-    stored, meant = {}, {}
-    for name, (shape, data) in checkpoint.items():
-        rows, columns = shape if len(shape) == 2 else (0, 0)
-        if not chosen(name, shape) or columns % GROUP or rows % 8:
-            stored[name] = meant[name] = shape, data
-            continue
-        values, words = array.array("f", data), array.array("i", bytes(4 * rows * columns // 8))
-        exponents, groups = array.array("H"), columns // GROUP
-        scales = {}
-        for row in range(rows):
-            for group in range(groups):
-                run = data[row * columns + group * GROUP:row * columns + (group + 1) * GROUP]
-                scales[row, group] = 2.0 ** (math.frexp(max(map(abs, run)))[1] - 3)
-                for k in range(group * GROUP, (group + 1) * GROUP):
-                    code = max(-8, min(7, round(data[row * columns + k] / scales[row, group])))
-                    values[row * columns + k] = code * scales[row, group]
-                    place = k // 8 * rows + row
-                    word = words[place] & 0xffffffff | (code + 8) << 4 * (k % 8)
-                    words[place] = word - (1 << 32 if word >> 31 else 0)
-        for group in range(groups):
-            exponents.extend(int(math.log2(scales[row, group])) + 15 << 10 for row in range(rows))
-        module = name.removesuffix("weight")
-        stored[module + "qweight"] = [columns // 8, rows], words
-        stored[module + "scales"] = [groups, rows], exponents
-        # Zero points less one, as the format has them: sevens.
-        stored[module + "qzeros"] = [groups, rows // 8], array.array(
-            "i", [0x77777777] * (groups * rows // 8))
-        stored[module + "g_idx"] = [columns], array.array("i", (k // GROUP for k in range(columns)))
-        meant[name] = shape, values
-    return stored, meant
-
-
+GPTQ_METHOD = {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "desc_act": False,
+               "sym": True, "checkpoint_format": "gptq"}
 FP8_METHOD = {"quant_method": "fp8", "activation_scheme": "dynamic",
               "weight_block_size": [GROUP, GROUP]}
 # The positive values of e4m3 by their codes; the last one is no number.
 E4M3 = [(code % 8) * 2.0 ** -9 if code < 8 else (1 + code % 8 / 8) * 2.0 ** (code // 8 - 7)
         for code in range(127)]
+E4M3_BORDERS = [(one + other) / 2 for one, other in itertools.pairwise(E4M3)]
+
+
+def e4m3(share):
+    """The code of the number that is nearest to one from 0 on."""
+    return bisect.bisect(E4M3_BORDERS, share)
 
 
 def fp8(checkpoint, chosen=is_projection):
@@ -536,10 +507,7 @@ def fp8(checkpoint, chosen=is_projection):
             scales[block] = max(scales[block], abs(value) / 448)
         codes, values = array.array("B"), array.array("f")
         for block, value in zip(place, data):
-            share = abs(value) / scales[block]
-            above = bisect.bisect_left(E4M3, share, hi=len(E4M3) - 1)
-            code = min((above - 1, above) if above else (0,),
-                       key=lambda code: (abs(E4M3[code] - share), code % 2))
+            code = e4m3(abs(value) / scales[block])
             codes.append(code + 128 * (value < 0))
             values.append(math.copysign(E4M3[code] * scales[block], value))
         stored[name] = shape, codes
@@ -549,25 +517,27 @@ def fp8(checkpoint, chosen=is_projection):
 
 
 def write_safetensors(path, checkpoint, framework=""):
-    """`framework`: which transformers asks old releases' files for."""
+    """`framework`: which transformers asks old releases' files for. A tensor may say its type."""
     header, offset = {"__metadata__": {"format": framework}} if framework else {}, 0
-    for name, (shape, data) in checkpoint.items():
+    for name, (shape, data, *given) in checkpoint.items():
         end = offset + data.itemsize * len(data)
-        dtype = {"f": "F32", "B": "U8", "b": "I8", "i": "I32", "H": "F16"}[data.typecode]
+        dtype = {"f": "F32", "B": "U8", "b": "I8", "i": "I32", "H": "F16", "q": "I64"}[
+            data.typecode]
         if dtype == "U8" and name.endswith(".weight"):
             dtype = "F8_E4M3"
+        dtype = given[0] if given else dtype
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}
         offset = end
     text = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for _, data in checkpoint.values():
+        for _, data, *_ in checkpoint.values():
             if sys.byteorder == "big":
                 data.byteswap()
             file.write(data.tobytes())
 
 
-def wrapped(case, row):
+def wrapped(case, row, checkpoint=None):
     """config.json and tensors of a model of text and vision with the text part of `case`; a row of
     WRAPPERS."""
     architecture, text_type, model, head, vision, changes = row
@@ -581,7 +551,7 @@ def wrapped(case, row):
     else:
         config["text_config"] = text
     stored = {vision + "patch_embed.proj.weight": ([2, 4], array.array("f", [0.5] * 8))}
-    for name, tensor in case.checkpoint().items():
+    for name, tensor in (checkpoint or case.checkpoint()).items():
         known = name.startswith("model.")
         stored[model + name.removeprefix("model.") if known else head + name] = tensor
     return config, stored
@@ -621,15 +591,15 @@ WRAPPERS = {
 }
 
 
-def apart(checkpoint):
-    """The tensors with each matrix of stacked experts [E, inputs, outputs] in one of its own, as
-    programs that quantize take them apart."""
+def apart(checkpoint, inputs_first=True):
+    """The tensors with each matrix of stacked experts in one of its own, as programs that quantize
+    take them apart."""
     result = {}
     for name, (shape, data) in checkpoint.items():
-        if len(shape) != 3:
+        if len(shape) != 3 or ".experts." not in name:
             result[name] = shape, data
             continue
-        count, inputs, outputs = shape
+        count, inputs, outputs = shape if inputs_first else (shape[0], shape[2], shape[1])
         module = name.rpartition(".")[0]
         parts = ("gate_proj", "up_proj") if name.endswith("gate_up_proj") else ("down_proj",)
         rows = outputs // len(parts)
@@ -637,6 +607,8 @@ def apart(checkpoint):
             for number, part in enumerate(parts):
                 result[f"{module}.{expert}.{part}.weight"] = [rows, inputs], array.array("f", (
                     data[(expert * inputs + column) * outputs + number * rows + row]
+                    if inputs_first else
+                    data[(expert * outputs + number * rows + row) * inputs + column]
                     for row in range(rows) for column in range(inputs)))
     return result
 

@@ -31,6 +31,19 @@ Expected<QuantizationConfig> readObject(const Json &object, std::string name) {
                       "supported methods: " + known);
 }
 
+/// Of weights that were trained to be quantized, and are not (Gemma's `qat-q4_0-unquantized`): the
+/// file names a type, and no method. Nothing where it does not.
+std::optional<QuantizationConfig> ofTraining(const Json &object) {
+  auto type = object.find("quant_type");
+  if (!type || !type->isString() || object.find("quant_method") || object.find("method"))
+    return std::nullopt;
+  QuantizationConfig config;
+  config.deviations.push_back({"quantization_config", printable(*type->string()), "not used",
+                               "weights were trained for it, and are stored unquantized",
+                               /*isTold=*/true});
+  return config;
+}
+
 /// Files that hold the configuration beside config.json, with the method they stand for.
 struct Companion {
   std::string_view file, member, method;
@@ -47,6 +60,8 @@ Expected<QuantizationConfig> readQuantization(const Json &config,
                                               const std::filesystem::path &directory,
                                               std::vector<std::filesystem::path> &inputs) {
   if (auto own = config.find("quantization_config"); own && !own->isNull()) {
+    if (auto trained = ofTraining(*own))
+      return *std::move(trained);
     auto method = own->at(own->find("quant_method") ? "quant_method" : "method");
     if (!method)
       return method.error();

@@ -8,7 +8,10 @@
 
 namespace ingot::checkpoint::families {
 
-static constexpr ModuleNames names = {.feedForwardNorm = "pre_feedforward_layernorm"};
+/// ModelOpt takes experts apart under a module of its own.
+static constexpr NameBeginning beginnings[] = {{"model.layers.*.moe.", "model.layers.*."}};
+static constexpr ModuleNames names = {.feedForwardNorm = "pre_feedforward_layernorm",
+                                      .beginnings = beginnings};
 static constexpr FlagKey flags[] = {kAttentionBias,
                                     {"attention_k_eq_v", &Attention::valueIsKey},
                                     {"use_double_wide_mlp", &LayerPattern::sharingWide}};

@@ -3,6 +3,9 @@
 #include "compiler/checkpoint/quantized/methods/Methods.h"
 #include "compiler/checkpoint/quantized/methods/Scheme.h"
 
+#include <algorithm>
+#include <set>
+
 namespace ingot::checkpoint::methods {
 
 using namespace rows;
@@ -21,9 +24,6 @@ static constexpr StoredFormat formats[] = {
     {{"W8A16", "W8A8_SQ_PER_CHANNEL"}, symmetric, Reader::Integers, 8, 32, int8Rows},
     {.packings = {"NVFP4_SVD"},
      .refusal = "a product of low rank is added to each of its own",
-     .instead = exportAgain},
-    {.packings = {"MIXED_PRECISION"},
-     .refusal = "layers name algorithms of their own",
      .instead = exportAgain},
 };
 
@@ -47,6 +47,13 @@ static constexpr Algorithm algorithms[] = {
     {"W8A8_SQ_PER_CHANNEL", Activations::Int8PerTensor},
 };
 
+/// What `name`, one of the formats, computes.
+static std::optional<Activations> activationsOf(std::string_view name) {
+  return std::find_if(std::begin(algorithms), std::end(algorithms),
+                      [&](const Algorithm &algorithm) { return algorithm.name == name; })
+      ->activations;
+}
+
 static void readCache(MethodReader &reader) {
   if (Scheme::readCache(reader))
     return;
@@ -57,10 +64,35 @@ static void readCache(MethodReader &reader) {
     reader.declineCache(printable(cache));
 }
 
+/// Modules of algorithms of their own, which their tensors tell apart; those that these cannot tell
+/// are refused. A file may leave it to the tensors altogether.
+static void readMixed(MethodReader &reader) {
+  constexpr std::string_view key = "quantized_layers";
+  std::set<std::string> names;
+  if (auto modules = reader.object.find(key))
+    for (const std::string &module : modules->keys()) {
+      JsonFields own(*modules->find(module));
+      names.insert(own.stringOr("quant_algo", ""));
+      reader.take(key, own.error());
+    }
+  for (const std::string &name : names) {
+    const StoredFormat *format = reader.format(key, name, "ModelOpt's");
+    if (!format)
+      return;
+    if (format->reader == Reader::NibblesOfRows || format->reader == Reader::MxFp4)
+      return reader.refuse(key, message(inQuotes(name), " of some modules"), exportAgain);
+    if (activationsOf(name) != Activations::AsStored)
+      reader.declineActivations("input_scale", message(name, " of some modules"));
+  }
+  reader.config.packing = FormatReader::None;
+}
+
 static void read(MethodReader &reader) {
   std::string name = reader.fields.stringOr("quant_algo", "");
-  const StoredFormat *format = reader.format("quant_algo", name, "ModelOpt's");
   readCache(reader);
+  if (name == "MIXED_PRECISION")
+    return readMixed(reader);
+  const StoredFormat *format = reader.format("quant_algo", name, "ModelOpt's");
   if (!format)
     return;
   reader.refuseUnlessOff("has_zero_point", "quantize symmetrically");
@@ -73,13 +105,10 @@ static void read(MethodReader &reader) {
     reader.config.deviations.push_back(
         {"weight_scale_2", "weights that are rounded to e4m3 once more",
          "weights of 4 bits times their scale", "kernels decode weights without rounding them"});
-  for (const Algorithm &algorithm : algorithms)
-    if (algorithm.name == name) {
-      if (algorithm.activations)
-        reader.config.activations = *algorithm.activations;
-      else
-        reader.declineActivations("input_scale", name);
-    }
+  if (auto activations = activationsOf(name))
+    reader.config.activations = *activations;
+  else
+    reader.declineActivations("input_scale", name);
 }
 
 constinit const QuantizationMethod modelOpt = {{"modelopt"}, formats, read};

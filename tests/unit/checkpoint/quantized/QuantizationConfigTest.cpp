@@ -89,6 +89,40 @@ TEST(QuantizationConfig, TakesScalesOfActivationsAndOfTheCache) {
     EXPECT_TRUE(config->deviations.empty());
 }
 
+TEST(QuantizationConfig, ModulesHaveAlgorithmsOfTheirOwn) {
+  auto mixed = parse(R"("quant_method": "modelopt", "quant_algo": "MIXED_PRECISION",
+      "kv_cache_quant_algo": "FP8", "quantized_layers": {
+          "lm_head": {"quant_algo": "W4A16_NVFP4", "group_size": 16},
+          "model.layers.0.mlp.experts": {"quant_algo": "W4A16_NVFP4", "group_size": 16},
+          "model.layers.0.linear_attn.out_proj": {"quant_algo": "FP8"},
+          "model.layers.1.linear_attn.out_proj": {"quant_algo": "FP8"}})");
+  ASSERT_TRUE(succeeds(mixed));
+  EXPECT_EQ(mixed->kvCache, QuantizationConfig::KvCache::Float8);
+  EXPECT_EQ(mixed->activations, Activations::AsStored);
+  EXPECT_EQ(mixed->packing, FormatReader::None);
+  ASSERT_EQ(mixed->deviations.size(), 1u);
+  EXPECT_EQ(mixed->deviations[0].stated, "FP8 of some modules");
+  EXPECT_TRUE(succeeds(parse(R"("quant_method": "modelopt", "quant_algo": "MIXED_PRECISION")")));
+  auto one = [](const char *algorithm) {
+    return message(R"("quant_method": "modelopt", "quant_algo": "MIXED_PRECISION",
+        "quantized_layers": {"lm_head": {"quant_algo": )",
+                   algorithm, "}}");
+  };
+  EXPECT_TRUE(refused(one("\"W4A16_AWQ\""), "\"W4A16_AWQ\" of some modules"));
+  EXPECT_TRUE(refused(one("\"NVFP4_SVD\""), "\"NVFP4_SVD\""));
+  EXPECT_TRUE(failsWith(parse(one("4")), "INGOT-E1004", {"lm_head.quant_algo"}));
+}
+
+TEST(QuantizationConfig, WeightsTrainedForATypeAreNotQuantized) {
+  auto trained = parse(R"("quant_type": "q4_0")");
+  ASSERT_TRUE(succeeds(trained));
+  EXPECT_FALSE(trained->isQuantized());
+  ASSERT_EQ(trained->deviations.size(), 1u);
+  EXPECT_EQ(trained->deviations[0].stated, "q4_0");
+  EXPECT_TRUE(refused(R"("quant_type": "q4_0", "quant_method": "aqlm")", "\"aqlm\""));
+  EXPECT_TRUE(failsWith(parse(R"("bits": 4)"), "INGOT-E1005", {"quant_method"}));
+}
+
 TEST(QuantizationConfig, ReportsWhatIsNotTaken) {
   auto blocks = parse(R"("quant_method": "fp8", "weight_block_size": [128, 128])");
   ASSERT_TRUE(succeeds(blocks));
