@@ -250,6 +250,26 @@ void sayUnusedRules(ModuleOp module, const BuildRequest &request, Progress &prog
                                    : " matches no tensor"));
 }
 
+/// Tells of matrices that a recipe by name holds in more bits than others.
+void saySensitive(ModuleOp module, BuildRequest &request, Progress &progress) {
+  std::vector<std::string> matrices = matrixNames(module);
+  std::erase_if(matrices, [&](const std::string &name) {
+    return !recipe::isSensitive(request.recipe, name);
+  });
+  if (matrices.empty())
+    return;
+  std::string some = matrices.front();
+  if (matrices.size() > 1)
+    some += " and " + std::to_string(matrices.size() - 1) + " more";
+  sayDeviations(
+      request,
+      checkpoint::Deviation{"sensitive matrices", some,
+                            std::string(recipe::wordFor(
+                                recipe::Format, request.recipe.formatFor(matrices.front()).type)),
+                            std::string(recipe::kWhySensitive), /*isTold=*/true},
+      progress);
+}
+
 /// Imports the model to find the tensors of the checkpoint that it does not read, and what of the
 /// recipe is not as it should be.
 Outcome checkImport(MLIRContext &context, BuildRequest &request, const BuildOptions &options,
@@ -264,6 +284,7 @@ Outcome checkImport(MLIRContext &context, BuildRequest &request, const BuildOpti
   // Recipes by name are made for all models.
   if (!options.recipe.empty() && !recipe::presetCalled(options.recipe.string()))
     sayUnusedRules(**module, request, progress);
+  saySensitive(**module, request, progress);
   sayQuantizedAgain(**module, request, progress);
   constexpr size_t shown = 3;
   ArrayRef<std::string> names = request.unreadTensors;

@@ -6,6 +6,7 @@
 #include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/methods/Awq.h"
 #include "compiler/quantize/methods/SmoothQuant.h"
+#include "compiler/recipe/Presets.h"
 #include "compiler/recipe/RecipeWords.h"
 #include "compiler/weights/WeightNumerics.h"
 
@@ -73,6 +74,9 @@ std::optional<ModuleRecord> quantize::recordFor(const LayerSettings &settings,
   const std::string refusal = settings.layout.refusal(record, product.rows, product.columns);
   if (!refusal.empty())
     return keep(refusal);
+  if (explanation.empty() && recipe::isSensitive(settings.recipe, product.weight))
+    explanation = checkpoint::message(recipe::wordFor(recipe::Format, record.format.type), ": ",
+                                      recipe::kWhySensitive);
   record.explanation = explanation;
   return record;
 }

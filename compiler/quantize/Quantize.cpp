@@ -11,6 +11,7 @@
 #include "compiler/quantize/StoredMatrices.h"
 #include "compiler/quantize/layouts/Layouts.h"
 #include "compiler/quantize/layouts/Packing.h"
+#include "compiler/recipe/Presets.h"
 
 #include <chrono>
 #include <map>
@@ -383,11 +384,17 @@ private:
 };
 
 /// Layers are alike: one line for all modules of which the same is to be told.
-void tell(const QuantizeReport &report, compiler::Progress &progress) {
+void tell(const QuantizeReport &report, const recipe::Recipe &recipe,
+          compiler::Progress &progress) {
   std::map<std::string, std::pair<std::string, size_t>> told;
   for (const ModuleRecord &record : report.modules)
     if (!record.explanation.empty())
       ++told.try_emplace(record.explanation, record.module, 0).first->second.second;
+  const std::string why = checkpoint::message("kept as it is: ", recipe::kWhySensitive);
+  for (const std::string &module : report.kept)
+    if (const std::string weight = module + ".weight";
+        recipe::isSensitive(recipe, weight) && !recipe::isNarrow(recipe.formatFor(weight).type))
+      ++told.try_emplace(why, module, 0).first->second.second;
   for (const auto &[explanation, modules] : told)
     progress.warn(checkpoint::message(
         modules.first,
@@ -428,7 +435,7 @@ Expected<QuantizeReport> quantize::quantizeCheckpoint(mlir::MLIRContext &context
                             : Quantization(context, own, *model, folder, progress).run();
   if (!report)
     return report.error();
-  tell(*report, progress);
+  tell(*report, own.recipe, progress);
   report->peakMemory = peakMemory();
   report->seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

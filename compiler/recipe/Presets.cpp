@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recipes by name. Embeddings and heads keep more bits than the other matrices: each token of
-// an answer depends on them directly.
+// an answer depends on them directly. So do a few parts of layers, in those of 4 bits.
 #include "compiler/recipe/Presets.h"
 
 #include "compiler/checkpoint/files/NearestName.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ingot::recipe {
+
+constexpr std::string_view kSensitiveParts[] = {
+    "*.linear_attn.out_proj.*",
+    "*.per_layer_input_gate.*",
+    "*.per_layer_projection.*",
+    "*.per_layer_model_projection.*",
+};
 
 constexpr std::array<Preset, 17> kPresets = {{
     {"exact", "everything in the checkpoint's own types", "version: 1\n"},
@@ -47,7 +55,8 @@ constexpr std::array<Preset, 17> kPresets = {{
      "  - {match: \"*lm_head*\", format: int8}\n"
      "  - {match: \"*\", format: int4, group: 32}\n"
      "activations: bf16\n"
-     "kv_cache: bf16\n"},
+     "kv_cache: bf16\n",
+     NumberFormat::Int8},
     {"w4a8", "likewise, with 8-bit activations in groups of 32; for CPUs",
      "version: 1\n"
      "weights:\n"
@@ -55,7 +64,8 @@ constexpr std::array<Preset, 17> kPresets = {{
      "  - {match: \"*lm_head*\", format: int8}\n"
      "  - {match: \"*\", format: int4, group: 32}\n"
      "activations: {compute: int8-dynamic, group: 32, store: bf16}\n"
-     "kv_cache: bf16\n"},
+     "kv_cache: bf16\n",
+     NumberFormat::Int8},
     {"w4a16-awq",
      "4-bit weights in groups of 128 by AWQ, from calibration text; the rest as stored",
      "version: 1\n"
@@ -63,49 +73,56 @@ constexpr std::array<Preset, 17> kPresets = {{
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: int4, group: 128, zero_points: true}\n"
-     "method: awq\n"},
+     "method: awq\n",
+     NumberFormat::Int8},
     {"w4a16-gptq", "likewise, by GPTQ, without zero points",
      "version: 1\n"
      "weights:\n"
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: int4, group: 128}\n"
-     "method: gptq\n"},
+     "method: gptq\n",
+     NumberFormat::Int8},
     {"w4a16-best", "likewise, with zero points, by both and coordinate descent",
      "version: 1\n"
      "weights:\n"
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: int4, group: 128, zero_points: true}\n"
-     "method: best\n"},
+     "method: best\n",
+     NumberFormat::Int8},
     {"nvfp4", "4-bit floats in blocks of 16 with 8-bit scales (NVFP4) by GPTQ; the rest as stored",
      "version: 1\n"
      "weights:\n"
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: nvfp4}\n"
-     "method: gptq\n"},
+     "method: gptq\n",
+     NumberFormat::Int8},
     {"mxfp4", "4-bit floats in blocks of 32 with powers of two (MXFP4) by GPTQ; the rest as stored",
      "version: 1\n"
      "weights:\n"
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: mxfp4}\n"
-     "method: gptq\n"},
+     "method: gptq\n",
+     NumberFormat::Int8},
     {"nf4", "bitsandbytes' NF4 by GPTQ, in blocks of 64 with 8-bit scales; the rest as stored",
      "version: 1\n"
      "weights:\n"
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: nf4}\n"
-     "method: gptq\n"},
+     "method: gptq\n",
+     NumberFormat::Stored},
     {"fp4", "likewise, bitsandbytes' FP4",
      "version: 1\n"
      "weights:\n"
      "  - {match: \"*embed*\", format: stored}\n"
      "  - {match: \"*lm_head*\", format: stored}\n"
      "  - {match: \"*\", format: fp4}\n"
-     "method: gptq\n"},
+     "method: gptq\n",
+     NumberFormat::Stored},
     {"int8-sq", "8-bit weights and activations by SmoothQuant, from calibration text",
      "version: 1\n"
      "weights:\n"
@@ -129,10 +146,40 @@ constexpr std::array<Preset, 17> kPresets = {{
 
 std::span<const Preset> presets() { return kPresets; }
 
+std::span<const std::string_view> sensitiveParts() { return kSensitiveParts; }
+
+static bool isForSensitive(const WeightRule &rule) {
+  return std::ranges::find(kSensitiveParts, rule.match) != std::end(kSensitiveParts);
+}
+
+bool isSensitive(const Recipe &recipe, std::string_view tensorName) {
+  auto decides = std::ranges::find_if(recipe.weights, [&](const WeightRule &rule) {
+    return matchesPattern(rule.match, tensorName);
+  });
+  return decides != recipe.weights.end() && isForSensitive(*decides);
+}
+
+void keepSensitive(Recipe &recipe) {
+  for (WeightRule &rule : recipe.weights)
+    if (isForSensitive(rule))
+      rule.format = {};
+}
+
+static Recipe recipeOf(const Preset &preset) {
+  Recipe recipe = *Recipe::parse(std::string(preset.text), std::string(preset.name));
+  if (!preset.sensitive)
+    return recipe;
+  std::vector<WeightRule> rules;
+  for (std::string_view part : kSensitiveParts)
+    rules.push_back({std::string(part), {*preset.sensitive}});
+  recipe.weights.insert(recipe.weights.begin(), rules.begin(), rules.end());
+  return recipe;
+}
+
 std::optional<Recipe> presetCalled(std::string_view name) {
   for (const Preset &preset : kPresets)
     if (preset.name == name)
-      return *Recipe::parse(std::string(preset.text), std::string(preset.name));
+      return recipeOf(preset);
   return std::nullopt;
 }
 

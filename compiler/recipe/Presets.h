@@ -14,7 +14,23 @@ struct Preset {
   std::string_view name;    ///< as in `--recipe int4`
   std::string_view summary; ///< one line, for people
   std::string_view text;    ///< as Recipe::parse reads it
+  /// How the matrices of sensitiveParts() are held, which stands before the rules of `text`; where
+  /// it is nothing, `text` decides.
+  std::optional<NumberFormat> sensitive = std::nullopt;
 };
+
+/// Patterns of the matrices of models that lose most in 4 bits, for what they take: docs/recipes.md
+/// says by what measurement.
+std::span<const std::string_view> sensitiveParts();
+
+/// What is said of them.
+inline constexpr std::string_view kWhySensitive = "4 bits would cost more there than elsewhere";
+
+/// Whether a rule with one of those patterns decides the format of the tensor.
+bool isSensitive(const Recipe &recipe, std::string_view tensorName);
+
+/// Leaves what those rules decide as it is stored, for want of a place beside 4 bits.
+void keepSensitive(Recipe &recipe);
 
 /// All of them, in the order in which people are told of them.
 std::span<const Preset> presets();

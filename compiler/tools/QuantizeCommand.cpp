@@ -153,6 +153,10 @@ Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progres
   auto recipe = recipe::presetOrFile(arguments.recipe);
   if (!recipe)
     return recipe.error();
+  // The other layouts have one format for all matrices.
+  if (const std::string &format = arguments.options.format;
+      !format.empty() && format != "compressed-tensors" && recipe::presetCalled(arguments.recipe))
+    recipe::keepSensitive(*recipe);
   arguments.options.recipe = *std::move(recipe);
   auto lockfile = arguments.search.fileFor(arguments.options.output);
   if (!lockfile)

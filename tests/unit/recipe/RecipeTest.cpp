@@ -410,14 +410,43 @@ TEST(Presets, AreRecipes) {
   for (const Preset &preset : presets()) {
     auto parsed = parse(std::string(preset.text));
     ASSERT_TRUE(succeeds(parsed)) << preset.name;
-    EXPECT_EQ(presetCalled(preset.name), *parsed);
     auto found = presetOrFile(preset.name);
     ASSERT_TRUE(succeeds(found));
+    EXPECT_EQ(presetCalled(preset.name), *found);
+    std::vector<WeightRule> &rules = found->weights;
+    if (preset.sensitive)
+      rules.erase(rules.begin(), rules.begin() + std::ssize(sensitiveParts()));
     EXPECT_EQ(*found, *parsed);
   }
   EXPECT_EQ(*presetCalled("exact"), Recipe::defaults());
   EXPECT_EQ(presetCalled("int4")->formatFor("model.embed_tokens.weight").type, NumberFormat::Int8);
   EXPECT_EQ(presetCalled("w4a8")->activations.group, 32);
+}
+
+TEST(Presets, OfFourBitsHoldSensitivePartsInEight) {
+  const std::string sensitive = "model.language_model.layers.0.linear_attn.out_proj.weight",
+                    other = "model.language_model.layers.0.linear_attn.in_proj_z.weight";
+  for (const Preset &preset : presets()) {
+    Recipe recipe = *presetCalled(preset.name);
+    const NumberFormat type = recipe.formatFor(other).type;
+    const bool hasFourBits = isFourBitFloat(type) || type == NumberFormat::Int4;
+    EXPECT_EQ(isSensitive(recipe, sensitive), hasFourBits) << preset.name;
+    EXPECT_FALSE(isSensitive(recipe, other)) << preset.name;
+    EXPECT_EQ(recipe.formatFor(sensitive).type, hasFourBits ? *preset.sensitive : type)
+        << preset.name;
+    EXPECT_EQ(*parse(recipe.str()), recipe) << preset.name;
+    keepSensitive(recipe);
+    EXPECT_EQ(recipe.formatFor(sensitive).type, hasFourBits ? NumberFormat::Stored : type);
+    EXPECT_EQ(recipe.formatFor(other).type, type);
+  }
+  EXPECT_EQ(presetCalled("w4a16-gptq")->formatFor(sensitive).type, NumberFormat::Int8);
+  // Layouts of these codebooks have no integers.
+  EXPECT_EQ(presetCalled("nf4")->formatFor(sensitive).type, NumberFormat::Stored);
+  // A rule that says otherwise is no such rule, wherever it stands.
+  auto own = parse("version: 1\nweights: [{match: \"*\", format: int4}]\n");
+  ASSERT_TRUE(succeeds(own));
+  EXPECT_EQ(own->formatFor(sensitive).type, NumberFormat::Int4);
+  EXPECT_FALSE(isSensitive(*own, sensitive));
 }
 
 TEST(Presets, GiveWayToFilesInFolders) {
