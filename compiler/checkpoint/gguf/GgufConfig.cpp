@@ -270,7 +270,8 @@ void ConfigReader::readYarn() {
 
 void ConfigReader::readFromTensors() {
   config.tiedEmbeddings = !fields.hasTensor("output.weight");
-  config.attention.bias |= fields.hasTensor("blk.0.attn_q.bias");
+  config.attention.bias |=
+      fields.hasTensor("blk.0.attn_q.bias") || fields.hasTensor("blk.0.attn_qkv.bias");
   config.attention.outputBias = fields.hasTensor("blk.0.attn_output.bias");
   config.mlp.bias = fields.hasTensor("blk.0.ffn_down.bias");
   const auto left = std::ranges::find(model.tensors, "blk.0.laurel_l.weight", &Tensor::name);

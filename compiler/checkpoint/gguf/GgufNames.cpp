@@ -6,6 +6,7 @@
 #include "compiler/checkpoint/config/ModelConfig.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace ingot::checkpoint {
 
@@ -302,6 +303,60 @@ Outcome addMatrices(const Tensor &tensor, const Stack &stack, const std::string 
   return {};
 }
 
+/// A part of a tensor: its rows, which follow those of the parts before it, and what it is called.
+struct RowPart {
+  std::string name;
+  uint64_t rows = 0;
+};
+
+/// The parts of a tensor of q, k and v, which converters may write in place of three, of a layer
+/// whose model has three; none of other tensors.
+std::vector<RowPart> partsOfFused(std::string_view name, const ModelConfig &config) {
+  if (!consume(name, layerPrefix.gguf))
+    return {};
+  const std::string_view number = consumeNumber(name);
+  uint64_t layer = config.layers.size();
+  std::from_chars(number.data(), number.data() + number.size(), layer);
+  if (layer >= config.layers.size() || !consume(name, "attn_qkv.") ||
+      (name != "weight" && name != "bias"))
+    return {};
+  const Attention *attention = config.layers[layer].attention();
+  if (!attention || attention->fusedQkv)
+    return {};
+  const uint64_t query = attention->heads * attention->headDim,
+                 key = attention->kvHeads * attention->headDim;
+  const ModuleNames &names = config.names;
+  auto part = [&](std::string_view own, uint64_t rows) {
+    return RowPart{message(layerPrefix.model, number, ".", names.attention, ".", own, ".", name),
+                   rows};
+  };
+  return {part(names.query, attention->outputGate ? 2 * query : query), part(names.key, key),
+          part(names.value, key)};
+}
+
+Outcome addParts(const Tensor &tensor, const std::vector<RowPart> &parts, const std::string &where,
+                 std::vector<Tensor> &tensors) {
+  uint64_t rows = 0;
+  for (const RowPart &part : parts)
+    rows += part.rows;
+  if (tensor.shape.empty() || tensor.shape.front() != rows)
+    return Error{"INGOT-E1124",
+                 message("tensor ", inQuotes(tensor.name), " does not hold the ", rows,
+                         " rows of q, k and v"),
+                 where, "convert the model again"};
+  uint64_t offset = tensor.offset;
+  for (const RowPart &part : parts) {
+    Tensor own = tensor;
+    own.name = part.name;
+    own.shape.front() = part.rows;
+    own.bytes = tensor.bytes / rows * part.rows;
+    own.offset = offset;
+    offset += own.bytes;
+    tensors.push_back(std::move(own));
+  }
+  return {};
+}
+
 } // namespace
 
 std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelConfig &config) {
@@ -338,6 +393,11 @@ Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const Mod
   for (Tensor &tensor : tensors) {
     if (const auto stack = stackCalled(tensor.name, config)) {
       if (auto added = addMatrices(tensor, *stack, where, named); !added)
+        return added.error();
+      continue;
+    }
+    if (const auto parts = partsOfFused(tensor.name, config); !parts.empty()) {
+      if (auto added = addParts(tensor, parts, where, named); !added)
         return added.error();
       continue;
     }

@@ -22,9 +22,9 @@ std::optional<std::string> modelNameOf(std::string_view ggufName, const ModelCon
 std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelConfig &config);
 
 /// Gives tensors the names that the table has for them. A stack of matrices becomes one tensor
-/// for each; a vector that takes part as a matrix of one row gets that shape, and filters of
-/// channels the one of checkpoints. Errors: INGOT-E1124 for a stack that is none of so many
-/// matrices.
+/// for each, and one of q, k and v three; a vector that takes part as a matrix of one row gets that
+/// shape, and filters of channels the one of checkpoints. Errors: INGOT-E1124 for a stack that is
+/// none of so many matrices, and for q, k and v of another number of rows.
 Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const ModelConfig &config,
                                           const std::string &where);
 

@@ -99,7 +99,8 @@ private:
     for (uint64_t layer = 0; layer < config.layerCount() - config.sharingLayers; ++layer)
       if (!config.slides(layer)) {
         ++full;
-        found += fields.hasTensor(message("blk.", layer, ".attn_v.weight"));
+        found += fields.hasTensor(message("blk.", layer, ".attn_v.weight")) ||
+                 fields.hasTensor(message("blk.", layer, ".attn_qkv.weight"));
       }
     config.attention.valueIsKey = found == 0;
     if (found != 0 && found != full)

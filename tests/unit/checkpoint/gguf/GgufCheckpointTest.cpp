@@ -430,6 +430,41 @@ TEST(GgufCheckpoint, TakesStacksOfExpertsApart) {
                         {"qwen3moe.expert_count"}));
 }
 
+/// Whether the matrix of layer 1 has so many rows behind so many of `before`.
+static void expectRows(const Checkpoint &model, std::string_view name, uint64_t rows,
+                       std::string_view before, uint64_t rowsBefore) {
+  const Tensor *part = model.find(message("model.layers.1.self_attn.", name, "_proj.weight")),
+               *other = model.find(message("model.layers.1.self_attn.", before, "_proj.weight"));
+  ASSERT_TRUE(part && other);
+  EXPECT_EQ(part->shape, (std::vector<uint64_t>{rows, 8}));
+  EXPECT_EQ(part->bytes, 32 * rows);
+  EXPECT_EQ(part->offset, other->offset + 32 * rowsBefore);
+}
+
+TEST(GgufCheckpoint, TakesQueriesKeysAndValuesApart) {
+  auto fused = [](uint64_t rows) {
+    return [rows](GgufWriter &writer) {
+      writer.tensor("blk.1.attn_qkv.weight", 0, {8, rows}, std::string(32 * rows, 'w'));
+      writer.tensor("blk.0.attn_qkv.bias", 0, {16}, std::string(64, 'b'));
+    };
+  };
+  auto llama = openWith(fused(16));
+  ASSERT_TRUE(succeeds(llama));
+  expectRows(*llama, "q", 8, "q", 0);
+  expectRows(*llama, "k", 4, "q", 8);
+  expectRows(*llama, "v", 4, "k", 4);
+  EXPECT_TRUE(attentionOf(llama->config()).bias);
+  EXPECT_EQ(llama->find("model.layers.0.self_attn.v_proj.bias")->shape, std::vector<uint64_t>{4});
+  EXPECT_TRUE(failsWith(openWith(fused(17)), "INGOT-E1124", {"blk.1.attn_qkv", "16 rows"}));
+  // Full layers have other heads, and values of their own then.
+  auto gemma = openGemma4({}, [](GgufWriter &writer) {
+    writer.tensor("blk.1.attn_qkv.weight", 0, {8, 32}, std::string(1024, 'w'));
+  });
+  ASSERT_TRUE(succeeds(gemma));
+  EXPECT_FALSE(gemma->config().layers[1].attention()->valueIsKey);
+  expectRows(*gemma, "v", 8, "k", 8);
+}
+
 TEST(GgufCheckpoint, ReadsGptOss) {
   auto model = openExperts("gpt-oss", 3, [](GgufWriter &writer) {
     writer.u32("gpt-oss.attention.sliding_window", 32).string("gpt-oss.rope.scaling.type", "yarn");

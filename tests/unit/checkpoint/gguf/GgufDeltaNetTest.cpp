@@ -98,6 +98,18 @@ TEST(GgufDeltaNet, HasHeadsInTheOrderOfItsFamily) {
   EXPECT_NE(older->find("model.layers.0.linear_attn.in_proj_qkvz.weight"), nullptr);
 }
 
+TEST(GgufDeltaNet, StandsBesideGatedAttentionInOneTensor) {
+  auto model = openWith("qwen35", {}, [](GgufWriter &writer) {
+    writer.tensor("blk.0.attn_qkv.weight", 0, {8, 42}, std::string(1344, 'd'));
+    writer.tensor("blk.1.attn_qkv.weight", 0, {8, 24}, std::string(768, 'a')); // with gates
+  });
+  ASSERT_TRUE(succeeds(model));
+  EXPECT_NE(model->find("model.layers.0.linear_attn.in_proj_qkv.weight"), nullptr);
+  const Tensor *query = model->find("model.layers.1.self_attn.q_proj.weight");
+  ASSERT_NE(query, nullptr);
+  EXPECT_EQ(query->shape, (std::vector<uint64_t>{16, 8}));
+}
+
 TEST(GgufDeltaNet, MayBeListed) {
   auto listed = [](const std::string &flags) {
     return openWith("qwen35", {}, [&](GgufWriter &writer) {
