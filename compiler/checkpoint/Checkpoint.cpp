@@ -92,10 +92,8 @@ Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
   return checkpoint;
 }
 
-void Checkpoint::takeGeneration(GenerationConfig generation) {
-  generationConfig = std::move(generation);
-  allDeviations.insert(allDeviations.end(), generationConfig.deviations.begin(),
-                       generationConfig.deviations.end());
+static void append(const std::vector<Deviation> &told, std::vector<Deviation> &all) {
+  all.insert(all.end(), told.begin(), told.end());
 }
 
 Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
@@ -111,7 +109,8 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   Checkpoint checkpoint(*std::move(config));
   checkpoint.directory = path.parent_path();
   checkpoint.fromGguf = true;
-  checkpoint.takeGeneration(*std::move(generation));
+  checkpoint.generationConfig = *std::move(generation);
+  append(checkpoint.generationConfig.deviations, checkpoint.allDeviations);
   for (const File &file : model->files)
     checkpoint.inputFiles.push_back(file.path());
   checkpoint.files = std::move(model->files);
@@ -308,7 +307,8 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool read
     auto generation = GenerationConfig::read(generationPath, checkpoint.modelConfig->vocabSize);
     if (!generation)
       return generation.error();
-    checkpoint.takeGeneration(*std::move(generation));
+    checkpoint.generationConfig = *std::move(generation);
+    append(checkpoint.generationConfig.deviations, checkpoint.allDeviations);
     checkpoint.inputFiles.push_back(generationPath);
   }
   return checkpoint;

@@ -125,7 +125,6 @@ private:
   Outcome addFile(const std::filesystem::path &path);
   Outcome sortTensors();
   void dropDraftLayers();
-  void takeGeneration(GenerationConfig generation);
   Outcome renameTensors(std::span<const NameBeginning> beginnings);
   Outcome takeTextPart();
   Outcome resolveAliases();

@@ -2,8 +2,8 @@
 // Reading generation_config.json.
 #include "compiler/checkpoint/config/GenerationConfig.h"
 
+#include "compiler/checkpoint/config/ForcedTokens.h"
 #include "compiler/checkpoint/files/File.h"
-#include "compiler/checkpoint/files/JsonFields.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -14,11 +14,6 @@ namespace {
 
 constexpr uint64_t longestFile = uint64_t{1} << 20;
 constexpr std::string_view generationFile = "generation_config.json";
-/// Keys that keep tokens from coming, or make them come, which no engine stores.
-constexpr std::string_view forcing[] = {
-    "bad_words_ids",  "begin_suppress_tokens", "forced_bos_token_id",  "forced_eos_token_id",
-    "min_length",     "min_new_tokens",        "no_repeat_ngram_size", "sequence_bias",
-    "suppress_tokens"};
 constexpr double mostInteger = double(uint64_t{1} << 31) - 1;
 
 Deviation notRead(const Json &value, std::string_view file, std::string_view key, std::string why) {
@@ -73,12 +68,6 @@ bool isMinusOne(const Json &root, std::string_view key) {
 
 } // namespace
 
-void tellForcedTokens(const Json &root, std::string_view key, std::string_view file,
-                      std::vector<Deviation> &deviations) {
-  if (const auto value = root.find(key); value && !JsonFields(root).isOff(key))
-    deviations.push_back(notRead(*value, file, key, "requests say which tokens may not come"));
-}
-
 std::optional<std::vector<uint64_t>> readTokenIds(const Json &root, std::string_view key,
                                                   std::string_view file, uint64_t vocabSize,
                                                   std::vector<Deviation> &deviations) {
@@ -124,7 +113,7 @@ GenerationConfig::parse(std::string_view text, const std::string &fileName, uint
   // Some programs write -1 for "no limit".
   config.topK = isMinusOne(*root, "top_k") ? 0 : fields.take("top_k", whole);
   config.minP = fields.number("min_p", 0.0, 1.0);
-  for (std::string_view key : forcing)
+  for (std::string_view key : forcingKeys)
     tellForcedTokens(*root, key, generationFile, config.deviations);
   config.repetitionPenalty = fields.number("repetition_penalty", 1e-6, 1e6);
   return config;

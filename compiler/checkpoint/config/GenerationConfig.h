@@ -37,9 +37,4 @@ std::optional<std::vector<uint64_t>> readTokenIds(const Json &root, std::string_
                                                   std::string_view file, uint64_t vocabSize,
                                                   std::vector<Deviation> &deviations);
 
-/// Adds the member `key` of `root`, which keeps tokens from coming, to `deviations` as not read,
-/// unless its value asks for nothing.
-void tellForcedTokens(const Json &root, std::string_view key, std::string_view file,
-                      std::vector<Deviation> &deviations);
-
 } // namespace ingot::checkpoint

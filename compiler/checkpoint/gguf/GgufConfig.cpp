@@ -3,6 +3,7 @@
 // that is in no list below is refused, because it could change the numbers.
 #include "compiler/checkpoint/gguf/GgufConfig.h"
 
+#include "compiler/checkpoint/config/ForcedTokens.h"
 #include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 #include "compiler/checkpoint/files/NearestName.h"
