@@ -112,22 +112,19 @@ constexpr Tokens glmTokens[] = {"<tool_call>", "</tool_call>", "<arg_key>",
 
 constexpr ArgumentTags qwen3Tags = {
     .key = "<parameter=", .keyEnd = ">", .valueEnd = "</parameter>", .onLines = true};
-constexpr CallForm qwen3XmlForms[] = {
-    {.open = "<tool_call>",
-     .callOpen = "<function=",
-     .head = {{{Kind::Name, ">"}}},
-     .arguments = Form::Tagged,
-     .tags = qwen3Tags,
-     .callClose = "</function>",
-     .close = "</tool_call>"},
-    // Some calls lack the outer markers.
-    {.open = "<function=",
-     .head = {{{Kind::Name, ">"}}},
-     .arguments = Form::Tagged,
-     .tags = qwen3Tags,
-     .callClose = "</function>"},
-    // As models before them wrote it, now and then.
-    {.open = "<tool_call>", .arguments = Form::JsonCall, .callClose = "</tool_call>"}};
+constexpr CallForm qwen3XmlForms[] = {{.open = "<tool_call>",
+                                       .callOpen = "<function=",
+                                       .head = {{{Kind::Name, ">"}}},
+                                       .arguments = Form::Tagged,
+                                       .tags = qwen3Tags,
+                                       .callClose = "</function>",
+                                       .close = "</tool_call>"},
+                                      // Some calls lack the outer markers.
+                                      {.open = "<function=",
+                                       .head = {{{Kind::Name, ">"}}},
+                                       .arguments = Form::Tagged,
+                                       .tags = qwen3Tags,
+                                       .callClose = "</function>"}};
 constexpr Tokens toolCallTokens[] = {"<tool_call>", "</tool_call>"};
 
 constexpr CallForm functionaryV31Forms[] = {
@@ -194,11 +191,6 @@ constexpr CallForm lfm2Forms[] = {{.open = "<|tool_call_start|>",
                                    .isList = true,
                                    .head = {{{Kind::Name, ""}}},
                                    .arguments = Form::PythonCall,
-                                   .close = "<|tool_call_end|>"},
-                                  // Where the instructions ask for it.
-                                  {.open = "<|tool_call_start|>",
-                                   .isList = true,
-                                   .arguments = Form::JsonCall,
                                    .close = "<|tool_call_end|>"}};
 constexpr Tokens lfm2Tokens[] = {"<|tool_call_start|>", "<|tool_call_end|>"};
 
