@@ -45,8 +45,9 @@ constexpr std::string_view tokensKey = "tokenizer.ggml.tokens";
 
 /// Texts of tokens that end a turn or a text.
 constexpr std::string_view endTexts[] = {
-    "<|eot_id|>", "<|eom_id|>",    "<|end_of_text|>", "<|im_end|>",         "<|end|>", "<|return|>",
-    "<|call|>",   "<|endoftext|>", "<end_of_turn>",   "<end_of_utterance>", "<EOT>",   "<turn|>"};
+    "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|im_end|>",    "<|end|>",
+    "<|return|>", "<|call|>",   "<|endoftext|>",   "<end_of_turn>", "<end_of_utterance>",
+    "<EOT>",      "<turn|>",    "<|tool_response>"};
 
 /// The metadata without the tokenizer's, which may take tens of megabytes.
 Json withoutVocabulary(const GgufModel &model) {
@@ -436,11 +437,12 @@ Expected<GenerationConfig> readGgufGeneration(const Json &metadata, uint64_t voc
     if (*id)
       add(**id);
   }
-  constexpr int control = 3;
+  constexpr int control = 3, shown = 4; // Gemma 4's converter has its marks of tools shown.
   const auto tokens = metadata.find(tokensKey), types = metadata.find("tokenizer.ggml.token_type");
   for (size_t id = 0; tokens && types && id < std::min(tokens->size(), types->size()); ++id) {
     const auto &token = tokens->raw()[id];
-    if (id < vocabSize && types->raw()[id] == control && token.is_string() &&
+    const auto &type = types->raw()[id];
+    if (id < vocabSize && (type == control || type == shown) && token.is_string() &&
         std::find(std::begin(endTexts), std::end(endTexts), token.get_ref<const std::string &>()) !=
             std::end(endTexts))
       add(id);

@@ -97,39 +97,54 @@ Outcome readScored(const Json &metadata, TokenizerSpec &spec) {
   return {};
 }
 
-/// Pieces, added tokens and merges; an unused entry only fills its place.
+/// Whether the model makes a token from the text of a word.
+bool isMade(const ScoredPiece &token) { return token.type == Normal || token.type == Byte; }
+
+Outcome addEntry(size_t id, const ScoredPiece &token, const std::string &where,
+                 TokenizerVocabulary &vocabulary) {
+  if (isMade(token)) {
+    if (token.text.size() > maxPieceBytes || !isUtf8(token.text))
+      return Error{"INGOT-E1405",
+                   message("token ", id, " is longer than ", maxPieceBytes, " bytes or not UTF-8"),
+                   where, "correct the token"};
+    return vocabulary.addPiece(id, token.text, where);
+  }
+  TokenizerAddedToken special;
+  special.id = static_cast<uint32_t>(std::min<size_t>(id, maxTokenId));
+  special.content = token.text;
+  special.special = token.type != UserDefined;
+  return vocabulary.addToken(special, where);
+}
+
+/// Pieces, added tokens and merges; an unused entry only fills its place. A text that repeats, as
+/// in Google's files of Gemma 4, is an added token's, or the first id's, and others only decode.
 Outcome readMerged(const Json &metadata, TokenizerSpec &spec) {
   auto tokens = readTokens(metadata, /*scored=*/false);
   if (!tokens)
     return tokens.error();
   const std::string where = metadata.where() + ": " + tokenizerKey("tokens");
   TokenizerVocabulary vocabulary(spec);
-  for (size_t id = 0; id < tokens->size(); ++id) {
-    const ScoredPiece &token = (*tokens)[id];
-    if (token.type == Unused)
-      continue;
-    Outcome added;
-    if (token.type == Normal || token.type == Byte) {
-      if (token.text.size() > maxPieceBytes || !isUtf8(token.text))
-        return Error{
-            "INGOT-E1405",
-            message("token ", id, " is longer than ", maxPieceBytes, " bytes or not UTF-8"), where,
-            "correct the token"};
-      added = vocabulary.addPiece(id, token.text, where);
-    } else {
-      TokenizerAddedToken special;
-      special.id = static_cast<uint32_t>(std::min<size_t>(id, maxTokenId));
-      special.content = token.text;
-      special.special = token.type != UserDefined;
-      added = vocabulary.addToken(special, where);
+  std::vector<size_t> repeated;
+  for (bool made : {false, true})
+    for (size_t id = 0; id < tokens->size(); ++id) {
+      const ScoredPiece &token = (*tokens)[id];
+      if (token.type == Unused || isMade(token) != made)
+        continue;
+      if (id < maxTokenId && vocabulary.find(token.text))
+        repeated.push_back(id);
+      else if (Outcome added = addEntry(id, token, where, vocabulary); !added)
+        return added;
     }
-    if (!added)
-      return added;
-  }
   auto merges = metadata.at(tokenizerKey("merges"));
   if (!merges)
     return merges.error();
-  return readMerges(*merges, vocabulary, spec);
+  if (Outcome read = readMerges(*merges, vocabulary, spec); !read)
+    return read;
+  for (size_t id : repeated) {
+    spec.pieces.resize(std::max(spec.pieces.size(), id + 1));
+    spec.pieces[id] = {.text = (*tokens)[id].text, .inert = true};
+  }
+  return {};
 }
 
 /// A vocabulary of byte-level BPE. Pieces are spelled in the characters that stand for bytes, added

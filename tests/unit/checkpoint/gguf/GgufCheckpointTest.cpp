@@ -616,8 +616,8 @@ TEST(GgufCheckpoint, CollectsTokensThatEndAText) {
     auto checkpoint = openWith(
         [&](GgufWriter &writer) {
           writer.strings("tokenizer.ggml.tokens",
-                         {"<|im_end|>", "<|end|>", "<|eot_id|>", "d", "<|endoftext|>"});
-          writer.numbers("tokenizer.ggml.token_type", std::vector<int32_t>{1, 3, 3, 1, 3});
+                         {"<|im_end|>", "<|end|>", "<|eot_id|>", "d", "<|tool_response>"});
+          writer.numbers("tokenizer.ggml.token_type", std::vector<int32_t>{1, 3, 3, 1, 4});
           add(writer);
         },
         "llama", {"vocab_size"});
