@@ -8,8 +8,8 @@ import math
 import struct
 import subprocess
 
-from layers import BF16, F32
-from shapes import (ARRAY, BOOL, FLOAT32, INT32, PUBLISHED, SHAPES, STRING, UINT32)
+from model_layers import BF16, F32
+from model_shapes import (ARRAY, BOOL, FLOAT32, INT32, PUBLISHED, SHAPES, STRING, UINT32)
 
 ALIGNMENT = 32
 BLOCK = 1 << 22

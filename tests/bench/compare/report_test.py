@@ -14,7 +14,7 @@ import plot
 import report
 import tables
 from programs import IK_LLAMA, INGOT, LLAMA_CLANG
-from shapes import SHAPES
+from model_shapes import SHAPES
 
 PROBES = {"dram": 20e9, "vnni_int8": 1e12, "amx_int8": 4e12, "fp32": 2e11}
 SHAPE, FORMAT = "qwen2.5-0.5b", "q4_0"

@@ -3,8 +3,8 @@
 multiply."""
 import dataclasses
 
-import layers
-from layers import BF16, Layer, Tensor, matrix, norm
+import model_layers as kinds
+from model_layers import BF16, Layer, Tensor, matrix, norm
 
 # Types of metadata values in GGUF.
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
@@ -91,20 +91,20 @@ def decoder(architecture, tokenizer, count, width, inner, heads, kv_heads, head,
     tensors = [norm(name, width) for name in norms]
     tensors += [norm(name, head) for name in ("attn_q_norm", "attn_k_norm") if normed]
     tensors += [Tensor(name, tuple(dims)) for name, *dims in vectors]
-    stacks = [*layers.experts(width, inner, experts)] if experts else []
+    stacks = [*kinds.experts(width, inner, experts)] if experts else []
     tensors += stacks[:1]
-    for tensor in layers.attention(width, heads, kv_heads, head, normed=False):
+    for tensor in kinds.attention(width, heads, kv_heads, head, normed=False):
         tensors.append(tensor)
         if bias and tensor.name != "attn_output.weight":
             tensors.append(Tensor(tensor.name.replace("weight", "bias"), tensor.dims[1:]))
-    tensors += stacks[1:] or layers.feed_forward(width, inner)
-    tensors += layers.feed_forward(width, inner, "_shexp") if shared else ()
+    tensors += stacks[1:] or kinds.feed_forward(width, inner)
+    tensors += kinds.feed_forward(width, inner, "_shexp") if shared else ()
     keys = [*sizes(count, context, width, inner, heads, kv_heads, epsilon),
             ("rope.freq_base", FLOAT32, rope_base)]
     if all(key != "rope.dimension_count" for key, *_ in more):
         keys.append(("rope.dimension_count", UINT32, head))
     window = next((value for key, _, value in more if key == "attention.sliding_window"), 0)
-    whole = Layer(tuple(tensors), **layers.looking(heads, kv_heads, head))
+    whole = Layer(tuple(tensors), **kinds.looking(heads, kv_heads, head))
     sliding = dataclasses.replace(whole, window=window)
     return Shape(architecture, tokenizer, width, vocabulary, tied, bos, eos,
                  tuple(whole if number % 2 else sliding for number in range(count)),
@@ -153,20 +153,20 @@ def gemma4(count, period, width, inner, heads, kv_heads, full_kv_heads, window, 
                                                     "post_ffw_norm")),
                    Tensor("layer_output_scale.weight", (1,), fill=1.0),
                    # Scores are not scaled, so that factors of published models are small.
-                   *layers.attention(width, heads, own_kv, head, norm_fill=head ** -0.5,
+                   *kinds.attention(width, heads, own_kv, head, norm_fill=head ** -0.5,
                                      value=slides[number] or bool(sharing),
                                      own=number < count - sharing),
-                   *layers.feed_forward(width, inners[number])]
+                   *kinds.feed_forward(width, inners[number])]
         if experts:
             tensors += [*(norm(name, width) for name in ("pre_ffw_norm_2", "post_ffw_norm_1",
                                                          "post_ffw_norm_2")),
                         Tensor("ffn_gate_inp.scale", (width,), fill=1.0),
                         Tensor("ffn_down_exps.scale", (experts,), fill=1.0),
-                        *layers.experts(width, expert_inner, experts, fused=True)]
+                        *kinds.experts(width, expert_inner, experts, fused=True)]
         if inputs:
             tensors += [norm("post_norm", width), matrix("inp_gate", inputs, width),
                         matrix("proj", width, inputs)]
-        return Layer(tuple(tensors), **layers.looking(heads, own_kv, head,
+        return Layer(tuple(tensors), **kinds.looking(heads, own_kv, head,
                                                       slides[number] and window))
 
     turning = GEMMA4_FULL_HEAD // 8  # a quarter of the pairs
@@ -199,15 +199,15 @@ def qwen35(count, width, inner, heads, kv_heads, *, experts=0, used=0):
 
     def layer(number):
         if (number + 1) % period == 0:
-            mixer = layers.attention(width, heads, kv_heads, head, gate=True)
-            keeps = layers.looking(heads, kv_heads, head)
+            mixer = kinds.attention(width, heads, kv_heads, head, gate=True)
+            keeps = kinds.looking(heads, kv_heads, head)
         else:
-            mixer, keeps = layers.delta_net(width, key_heads, value_heads, state, taps)
-        mlp = layers.feed_forward(width, inner)
+            mixer, keeps = kinds.delta_net(width, key_heads, value_heads, state, taps)
+        mlp = kinds.feed_forward(width, inner)
         if experts:
-            mlp = (*layers.experts(width, inner, experts),
+            mlp = (*kinds.experts(width, inner, experts),
                    Tensor("ffn_gate_inp_shexp.weight", (width,)),
-                   *layers.feed_forward(width, inner, "_shexp"))
+                   *kinds.feed_forward(width, inner, "_shexp"))
         return Layer((norm("attn_norm", width), norm("post_attention_norm", width), *mixer, *mlp),
                      **keeps)
 
@@ -231,12 +231,12 @@ def lfm2(count, attending, width, inner, heads, kv_heads):
 
     def layer(number):
         if number in attending:
-            mixer = layers.attention(width, heads, kv_heads, head)
-            keeps = layers.looking(heads, kv_heads, head)
+            mixer = kinds.attention(width, heads, kv_heads, head)
+            keeps = kinds.looking(heads, kv_heads, head)
         else:
-            mixer, keeps = layers.short_convolution(width, taps)
+            mixer, keeps = kinds.short_convolution(width, taps)
         return Layer((norm("attn_norm", width), norm("ffn_norm", width), *mixer,
-                      *layers.feed_forward(width, inner)), **keeps)
+                      *kinds.feed_forward(width, inner)), **keeps)
 
     keys = (*sizes(count, 128000, width, inner, heads,
                    [kv_heads if number in attending else 0 for number in range(count)], 1e-5),
