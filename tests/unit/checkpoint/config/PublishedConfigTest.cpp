@@ -9,13 +9,13 @@
 
 using namespace ingot::checkpoint;
 using namespace ingot::test;
-using Json = nlohmann::json;
+using Keys = nlohmann::json;
 
 namespace {
 
 /// `count` layers of type `other`, but for those in `full`.
-Json layerTypes(uint64_t count, const std::string &other, const std::vector<uint64_t> &full) {
-  Json types = Json::array();
+Keys layerTypes(uint64_t count, const std::string &other, const std::vector<uint64_t> &full) {
+  Keys types = Keys::array();
   for (uint64_t layer = 0; layer < count; ++layer)
     types.push_back(std::ranges::count(full, layer) ? "full_attention" : other);
   return types;
@@ -29,12 +29,12 @@ std::vector<uint64_t> every(uint64_t period, uint64_t count) {
   return layers;
 }
 
-Json merged(Json base, const Json &changes) {
+Keys merged(Keys base, const Keys &changes) {
   base.update(changes);
   return base;
 }
 
-ModelConfig read(const Json &config) {
+ModelConfig read(const Keys &config) {
   auto model = parseModelConfig(config.dump(), "config.json");
   EXPECT_TRUE(succeeds(model)) << config.dump();
   if (!model)
@@ -47,7 +47,7 @@ ModelConfig read(const Json &config) {
 const std::vector<uint64_t> sixAttend = {2, 5, 8, 10, 12, 14};
 
 /// As the first releases of LFM2 have it.
-Json lfm2(uint64_t hidden, uint64_t inner, uint64_t heads) {
+Keys lfm2(uint64_t hidden, uint64_t inner, uint64_t heads) {
   return {{"architectures", {"Lfm2ForCausalLM"}},
           {"block_auto_adjust_ff_dim", true},
           {"block_dim", hidden},
@@ -86,8 +86,8 @@ Json lfm2(uint64_t hidden, uint64_t inner, uint64_t heads) {
 }
 
 /// As those of LFM2.5 and later ones of LFM2 have it.
-Json lfm25(uint64_t hidden, uint64_t inner, uint64_t heads) {
-  Json config = lfm2(hidden, inner, heads);
+Keys lfm25(uint64_t hidden, uint64_t inner, uint64_t heads) {
+  Keys config = lfm2(hidden, inner, heads);
   config.erase("full_attn_idxs");
   return merged(config, {{"intermediate_size", inner},
                          {"tie_embedding", true},
@@ -95,7 +95,7 @@ Json lfm25(uint64_t hidden, uint64_t inner, uint64_t heads) {
                          {"rope_parameters", {{"rope_theta", 1e6}, {"rope_type", "default"}}}});
 }
 
-Json lfm2Moe(uint64_t layers, const std::vector<uint64_t> &full, uint64_t experts) {
+Keys lfm2Moe(uint64_t layers, const std::vector<uint64_t> &full, uint64_t experts) {
   return {{"architectures", {"Lfm2MoeForCausalLM"}},
           {"bos_token_id", 1},
           {"conv_L_cache", 3},
@@ -128,7 +128,7 @@ Json lfm2Moe(uint64_t layers, const std::vector<uint64_t> &full, uint64_t expert
 }
 
 /// The text part of Qwen3.5, Qwen3.6 and Qwen3.8.
-Json qwenText(uint64_t hidden, uint64_t layers, const Json &changes) {
+Keys qwenText(uint64_t hidden, uint64_t layers, const Keys &changes) {
   return merged({{"attention_bias", false},
                  {"attention_dropout", 0.0},
                  {"attn_output_gate", true},
@@ -168,7 +168,7 @@ Json qwenText(uint64_t hidden, uint64_t layers, const Json &changes) {
                 changes);
 }
 
-Json qwen(const std::string &kind, const Json &text) {
+Keys qwen(const std::string &kind, const Keys &text) {
   return {{"architectures", {"Qwen3_5" + kind + "ForConditionalGeneration"}},
           {"image_token_id", 248056},
           {"language_model_only", false},
@@ -188,7 +188,7 @@ TEST(PublishedConfig, Lfm2) {
   for (const auto &[hidden, inner, heads, wanted] : {std::array<uint64_t, 4>{1024, 6656, 16, 4608},
                                                      {1536, 10240, 24, 6912},
                                                      {2048, 12288, 32, 8192}})
-    for (const Json &config : {lfm2(hidden, inner, heads), lfm25(hidden, inner, heads)}) {
+    for (const Keys &config : {lfm2(hidden, inner, heads), lfm25(hidden, inner, heads)}) {
       const ModelConfig model = read(config);
       ASSERT_EQ(model.layers.size(), 16u);
       EXPECT_EQ(mlpOf(model).innerSize, wanted);
@@ -214,11 +214,11 @@ TEST(PublishedConfig, Lfm2Moe) {
 }
 
 TEST(PublishedConfig, Qwen35To38) {
-  const Json dense = {{"model_type", "qwen3_5_text"},
+  const Keys dense = {{"model_type", "qwen3_5_text"},
                       {"intermediate_size", 17408},
-                      {"mlp_only_layers", Json::array()},
+                      {"mlp_only_layers", Keys::array()},
                       {"output_gate_type", "swish"}};
-  const Json experts = {{"model_type", "qwen3_5_moe_text"},
+  const Keys experts = {{"model_type", "qwen3_5_moe_text"},
                         {"num_experts", 256},
                         {"num_experts_per_tok", 8},
                         {"moe_intermediate_size", 512},
