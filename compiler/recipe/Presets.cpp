@@ -11,12 +11,8 @@
 namespace ingot::recipe {
 
 constexpr std::string_view kSensitiveParts[] = {
-    "*.linear_attn.out_proj.*",
-    "*.linear_attn.in_proj_b*",
-    "*.conv.out_proj.*",
-    "*.per_layer_input_gate.*",
-    "*.per_layer_projection.*",
-    "*.per_layer_model_projection.*",
+    "*.linear_attn.out_proj.*", "*.linear_attn.in_proj_b*", "*.conv.out_proj.*",
+    "*.per_layer_input_gate.*", "*.per_layer_projection.*", "*.per_layer_model_projection.*",
 };
 
 constexpr std::array<Preset, 17> kPresets = {{

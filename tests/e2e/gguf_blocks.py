@@ -56,13 +56,13 @@ TYPES = {F16: (f16, 1, None), Q4_0: (q4_0, 32, F16), Q5_0: (q5_0, 32, F16), Q8_0
 
 def kind_of(name, shape, base):
     """The type of a tensor in a file whose matrices mostly have the type `base`."""
-    if len(shape) < 2 or "norm" in name or "conv" in name or name.startswith("rope_"):
+    if len(shape) < 2 or name.startswith("rope_") or any(
+            part in name for part in ("norm", "conv", "ffn_gate_inp")):
         return F32
     more = {Q4_0: Q4_0, Q4_K: Q6_K, Q5_K: Q6_K}[base]
     kind = (F16 if "per_layer_model_proj" in name else
             Q6_K if name.startswith(("token_embd", "output")) else
             Q5_K if name.startswith("per_layer_token_embd") else
-            F32 if "ffn_gate_inp" in name else
             Q8_0 if "ssm_alpha" in name or "ssm_beta" in name else
             more if "attn_v" in name or "ffn_down" in name or "attn_qkv" in name else base)
     while shape[-1] % TYPES[kind][1]:

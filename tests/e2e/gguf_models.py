@@ -142,7 +142,7 @@ class GgufModels(harness.BuildTest):
         model that is 256 wide, so that rows are super-blocks, where sizes `wider` are four times
         as large."""
         def resized(tensor, shape):
-            first = shape[:1] if tensor.startswith(("model.embed", "lm_head")) else []
+            first = shape[:1] if tensor.startswith(("model.embed_tokens", "lm_head")) else []
             return first + [4 * size if size in wider else size for size in shape[len(first):]]
 
         known, tensors = self.family(name, STACKS.get(name, stacks),

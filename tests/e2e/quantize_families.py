@@ -16,7 +16,7 @@ RECIPE = "version: 1\nweights:\n  - {match: '*', format: int4, group: 32}\n"
 WHY = "4 bits would cost more there than elsewhere"
 FEW = ("--samples", 16, "--length", 128)
 # What is quantized nowhere: embeddings, small convolutions over tokens, norms.
-NEVER = ("embed_tokens", "embed_tokens_per_layer", "conv1d", "conv.conv", "norm", "lm_head")
+NEVER = ("embed_tokens", "embed_tokens_per_layer", "conv1d", "conv.conv", "lm_head")
 
 
 class QuantizeFamilies(quantizing.QuantizingTest):
@@ -39,21 +39,20 @@ class QuantizeFamilies(quantizing.QuantizingTest):
         self.prepare(name)
         base = self.engine(self.model, quantizing.F32, "f32")
         divergences = {}
-        for method in ("round", "gptq", "best"):
+        for method in ("round", "gptq"):
             recipe = self.write(f"{method}.yaml", f"{RECIPE}method: {method}\n")
             folder = self.quantize(recipe, method, model=self.model)
             tensors, ignored = self.stored(folder)
             left = {tensor.removesuffix(".weight") for tensor in tensors
                     if tensor.endswith(".weight")}
-            unnamed = {module for module in left - ignored if not module.endswith(NEVER)}
+            unnamed = {module for module in left - ignored
+                       if "norm" not in module and not module.endswith(NEVER)}
             self.assertEqual(unnamed, set())
             result = self.ingot_run("eval", self.engine(folder), "--against", base, "--text",
                                     self.text, "--json")
             self.assertEqual(result.returncode, 0, result.stderr)
             divergences[method] = json.loads(result.stdout)["divergence"]["mean"]
-        print(name, divergences, flush=True)
         self.assertLess(divergences["gptq"], 0.7 * divergences["round"])
-        self.assertLess(divergences["best"], 0.7 * divergences["round"])
 
     def sensitive(self, name, modules, outside=()):
         """Recipes by name hold these modules of layers in 8 bits, or in layouts without them as
@@ -80,28 +79,17 @@ class QuantizeFamilies(quantizing.QuantizingTest):
         self.assertIn(WHY, report.read_text())
         weights = self.ingot_run("inspect", engine, "--section", "weights").stdout
         for module in (*modules, *outside):
-            line = next(line for line in weights.splitlines() if f"{module}.weight" in line)
+            weight = f"{module.removeprefix('model.')}.weight"
+            line = next(line for line in weights.splitlines() if weight in line)
             self.assertIn("int8", line)
 
-    def test_lfm2(self):
-        self.check("lfm2")
-
-    def test_lfm2_moe(self):
+    def test_short_convolutions_and_experts(self):
         self.check("lfm2_moe")
 
-    def test_qwen3_5(self):
+    def test_linear_attention(self):
         self.check("qwen3_5")
 
-    def test_qwen3_5_moe(self):
-        self.check("qwen3_5_moe")
-
-    def test_qwen3_next(self):
-        self.check("qwen3_next")
-
-    def test_gemma4(self):
-        self.check("gemma4")
-
-    def test_gemma4_moe(self):
+    def test_experts_beside_a_dense_network(self):
         self.check("gemma4_moe")
 
     def test_linear_attention_is_sensitive(self):

@@ -89,6 +89,8 @@ class Release:
         if (len(shape) != 2 or module == name or any(part in name for part in kept) or
                 self.left_out(module)):
             return None
+        if self.held != "fp8" and shape[1] % 32 != 0:  # Groups do not divide it.
+            return None
         return next((store for part, store in self.stores.items() if re.search(part, name)), None)
 
     def tensors(self):

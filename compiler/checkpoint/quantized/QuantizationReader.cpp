@@ -62,7 +62,8 @@ Expected<QuantizationConfig> readQuantization(const Json &config,
   if (auto own = config.find("quantization_config"); own && !own->isNull()) {
     if (auto trained = ofTraining(*own))
       return *std::move(trained);
-    auto method = own->at(own->find("quant_method") ? "quant_method" : "method");
+    const bool isOther = !own->find("quant_method") && own->find("method");
+    auto method = own->at(isOther ? "method" : "quant_method");
     if (!method)
       return method.error();
     auto name = method->string();

@@ -164,8 +164,9 @@ TEST(GgufCheckpoint, TiesEqualCopies) {
 }
 
 TEST(GgufCheckpoint, TellsThatTokensAreNotSuppressed) {
+  const std::vector<int32_t> tokens = {1, 2};
   auto checkpoint = openWith(
-      [](GgufWriter &writer) { writer.numbers("tokenizer.ggml.suppress_tokens", {1, 2}); });
+      [&](GgufWriter &writer) { writer.numbers("tokenizer.ggml.suppress_tokens", tokens); });
   ASSERT_TRUE(succeeds(checkpoint));
   ASSERT_EQ(checkpoint->deviations().size(), 1u);
   EXPECT_EQ(checkpoint->deviations()[0].what, "GGUF tokenizer.ggml.suppress_tokens");

@@ -110,7 +110,7 @@ TEST(QuantizationConfig, ModulesHaveAlgorithmsOfTheirOwn) {
   };
   EXPECT_TRUE(refused(one("\"W4A16_AWQ\""), "\"W4A16_AWQ\" of some modules"));
   EXPECT_TRUE(refused(one("\"NVFP4_SVD\""), "\"NVFP4_SVD\""));
-  EXPECT_TRUE(failsWith(parse(one("4")), "INGOT-E1004", {"lm_head.quant_algo"}));
+  EXPECT_TRUE(failsWith(parse(one("4")), "INGOT-E1004", {"quantized_layers"}));
 }
 
 TEST(QuantizationConfig, WeightsTrainedForATypeAreNotQuantized) {
