@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keywords of objects.
+#include "runtime/guided/json/JsonSpelling.h"
+#include "runtime/guided/json/SchemaMeaning.h"
+
+#include <algorithm>
+
+namespace ingot::runtime::guided {
+
+using Kind = JsonValue::Kind;
+
+/// Names are told apart by which patterns they match: sets of them.
+constexpr size_t mostNameClasses = 64;
+
+ObjectSet SchemaMeaning::openObject() const {
+  ObjectSet set;
+  set.others.push_back({algebra.text, anyGoal});
+  return set;
+}
+
+ObjectSet SchemaMeaning::objectWith(const std::string &name, GoalId goal, bool required) const {
+  ObjectSet set = openObject();
+  set.members.push_back({name, goal, required});
+  return set;
+}
+
+/// Splits the classes of names by each pattern; members get the goals of what their names match.
+bool SchemaMeaning::splitByPattern(ObjectSet &set, std::vector<std::string> &names,
+                                   JsonId patterns) {
+  GoalId rest = set.others[0].goal;
+  set.others = {{algebra.text, anyGoal}};
+  std::vector<bool> isMatched{false};
+  for (const JsonMember &entry : document[patterns].members) {
+    ExpressionId texts = patternTexts(entry.name, entry.value);
+    GoalId goal = goalOf(entry.value);
+    std::vector<NameClass> classes;
+    std::vector<bool> matched;
+    for (size_t i = 0; i < set.others.size(); ++i) {
+      ExpressionId with = arena.intersection(set.others[i].names, texts);
+      ExpressionId without = arena.difference(set.others[i].names, texts);
+      if (!arena.isEmpty(with)) {
+        classes.push_back({with, goals.meet(set.others[i].goal, goal)});
+        matched.push_back(true);
+      }
+      if (!arena.isEmpty(without)) {
+        classes.push_back({without, set.others[i].goal});
+        matched.push_back(isMatched[i]);
+      }
+    }
+    if (classes.size() > mostNameClasses) {
+      refuse(patterns, "the patterns tell more than 64 classes of names apart", "INGOT-E6614");
+      return false;
+    }
+    set.others = std::move(classes);
+    isMatched = std::move(matched);
+    for (size_t i = 0; i < names.size(); ++i)
+      if (arena.matches(texts, names[i]))
+        set.members[i].goal = goals.meet(set.members[i].goal, goal);
+    if (!algebra.spend(names.size() * 8) || !status().ok())
+      return false;
+  }
+  for (size_t i = 0; i < set.others.size(); ++i)
+    if (!isMatched[i])
+      set.others[i].goal = rest;
+  return true;
+}
+
+/// `properties`, `patternProperties` and `additionalProperties` together.
+bool SchemaMeaning::readMembers(JsonId schema, ObjectSet &set) {
+  JsonId properties = document.member(schema, "properties");
+  JsonId patterns = document.member(schema, "patternProperties");
+  JsonId additional = document.member(schema, "additionalProperties");
+  set.others = {{algebra.text, additional == noJson ? anyGoal : goalOf(additional)}};
+  std::vector<std::string> names;
+  if (properties != noJson) {
+    if (!isKind(properties, Kind::Object, "an object of schemas"))
+      return false;
+    for (const JsonMember &member : document[properties].members)
+      set.members.push_back({member.name, goalOf(member.value), false});
+  }
+  if (patterns != noJson) {
+    if (!isKind(patterns, Kind::Object, "an object of schemas"))
+      return false;
+    for (const ObjectMember &member : set.members)
+      names.push_back(plainSpelling(member.name));
+    if (!splitByPattern(set, names, patterns))
+      return false;
+  }
+  return algebra.spend(set.members.size());
+}
+
+/// The first keyword of the group speaks for all.
+Shape SchemaMeaning::members(JsonId schema, JsonId value) {
+  for (const JsonMember &member : document[schema].members) {
+    if (member.value == value)
+      break;
+    if (const Keyword *keyword = find(member.name); keyword && keyword->positive == &SchemaMeaning::members)
+      return any();
+  }
+  ObjectSet set;
+  return readMembers(schema, set) ? withObjects(std::move(set)) : nothing();
+}
+
+Shape SchemaMeaning::notProperties(JsonId schema, JsonId value) {
+  if (!isKind(value, Kind::Object, "an object of schemas"))
+    return {};
+  Shape shape;
+  for (const JsonMember &member : document[value].members)
+    ShapeAlgebra::join(arena, shape,
+                       onlyObjects(objectWith(member.name, goalOf(member.value, true), true)));
+  return shape;
+}
+
+Shape SchemaMeaning::notOtherMembers(JsonId schema, JsonId value) {
+  if (goalOf(value) == anyGoal)
+    return {};
+  return unserved(schema, value);
+}
+
+/// Objects that have members of all these names.
+Shape SchemaMeaning::hasAll(const std::vector<std::string> &names) {
+  ObjectSet set = openObject();
+  for (const std::string &name : names)
+    if (std::none_of(set.members.begin(), set.members.end(),
+                     [&](const ObjectMember &member) { return member.name == name; }))
+      set.members.push_back({name, anyGoal, true});
+  algebra.spend(names.size() * names.size() / 64);
+  return onlyObjects(std::move(set));
+}
+
+Shape SchemaMeaning::required(JsonId schema, JsonId value) {
+  std::vector<std::string> names;
+  if (!namesOf(value, names))
+    return {};
+  Shape shape = any();
+  shape.objects = hasAll(names).objects;
+  return shape;
+}
+
+Shape SchemaMeaning::notRequired(JsonId schema, JsonId value) {
+  std::vector<std::string> names;
+  if (!namesOf(value, names))
+    return {};
+  Shape shape;
+  for (const std::string &name : names)
+    ShapeAlgebra::join(arena, shape, onlyObjects(objectWith(name, noGoal, false)));
+  return shape;
+}
+
+Shape SchemaMeaning::minProperties(JsonId schema, JsonId value) {
+  ObjectSet set = openObject();
+  return countOf(value, set.least) ? withObjects(std::move(set)) : nothing();
+}
+
+Shape SchemaMeaning::notMinProperties(JsonId schema, JsonId value) {
+  ObjectSet set = openObject();
+  if (!countOf(value, set.most) || set.most == 0)
+    return {};
+  --set.most;
+  return onlyObjects(std::move(set));
+}
+
+Shape SchemaMeaning::maxProperties(JsonId schema, JsonId value) {
+  ObjectSet set = openObject();
+  return countOf(value, set.most) ? withObjects(std::move(set)) : nothing();
+}
+
+Shape SchemaMeaning::notMaxProperties(JsonId schema, JsonId value) {
+  ObjectSet set = openObject();
+  if (!countOf(value, set.least))
+    return {};
+  ++set.least;
+  return onlyObjects(std::move(set));
+}
+
+Shape SchemaMeaning::propertyNames(JsonId schema, JsonId value) {
+  Shape names = ofPart({value, false, false});
+  ObjectSet set;
+  if (names.strings == algebra.text)
+    return any();
+  if (!arena.isEmpty(names.strings))
+    set.others.push_back({names.strings, anyGoal});
+  return withObjects(std::move(set));
+}
+
+Shape SchemaMeaning::notPropertyNames(JsonId schema, JsonId value) {
+  if (ofPart({value, false, false}).strings == algebra.text)
+    return {};
+  return unserved(schema, value);
+}
+
+/// `dependentRequired`, `dependentSchemas`, and `dependencies`, which has entries of both kinds.
+Shape SchemaMeaning::dependencies(JsonId schema, JsonId value) {
+  if (!isKind(value, Kind::Object, "an object"))
+    return {};
+  Shape shape = any();
+  for (const JsonMember &entry : document[value].members) {
+    Shape either = withObjects(objectWith(entry.name, noGoal, false));
+    Shape has = onlyObjects(objectWith(entry.name, anyGoal, true));
+    if (document[entry.value].kind == Kind::Array) {
+      std::vector<std::string> names;
+      if (!namesOf(entry.value, names))
+        return {};
+      has = algebra.meet(has, hasAll(names));
+    } else {
+      has = algebra.meet(has, ofPart({entry.value, false, false}));
+    }
+    ShapeAlgebra::join(arena, either, has);
+    shape = algebra.meet(shape, either);
+  }
+  return shape;
+}
+
+Shape SchemaMeaning::notDependencies(JsonId schema, JsonId value) {
+  if (!isKind(value, Kind::Object, "an object"))
+    return {};
+  Shape shape;
+  for (const JsonMember &entry : document[value].members) {
+    Shape has = onlyObjects(objectWith(entry.name, anyGoal, true));
+    Shape lacks;
+    if (document[entry.value].kind == Kind::Array)
+      lacks = notRequired(schema, entry.value);
+    else
+      lacks = ofPart({entry.value, true, false});
+    ShapeAlgebra::join(arena, shape, algebra.meet(has, lacks));
+  }
+  return shape;
+}
+
+bool SchemaMeaning::appliesInPlace(JsonId schema) const {
+  for (std::string_view name : {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas",
+                                "dependencies", "not", "$dynamicRef", "$recursiveRef"})
+    if (has(schema, name))
+      return true;
+  return false;
+}
+
+/// Where no other schema applies to the object itself, the members that no keyword names.
+Shape SchemaMeaning::unevaluatedProperties(JsonId schema, JsonId value) {
+  if (document[value].kind == Kind::True)
+    return any();
+  if (appliesInPlace(schema))
+    return unserved(schema, value);
+  if (has(schema, "additionalProperties"))
+    return any();
+  ObjectSet set;
+  if (!readMembers(schema, set))
+    return {};
+  GoalId rest = goalOf(value);
+  for (NameClass &entry : set.others)
+    entry.goal = rest;
+  for (ObjectMember &member : set.members)
+    member.goal = anyGoal;
+  JsonId patterns = document.member(schema, "patternProperties");
+  if (patterns != noJson && !document[patterns].members.empty()) {
+    ExpressionId unmatched = algebra.text, matched = ExpressionArena::nothing;
+    for (const JsonMember &entry : document[patterns].members)
+      matched = arena.alternation(matched, patternTexts(entry.name, entry.value));
+    unmatched = arena.difference(algebra.text, matched);
+    set.others = {{arena.intersection(algebra.text, matched), anyGoal}, {unmatched, rest}};
+  }
+  return withObjects(std::move(set));
+}
+
+} // namespace ingot::runtime::guided

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A grammar of the JSON texts that a schema lets through.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/guided/Grammar.h"
+
+#include <memory>
+#include <string_view>
+
+namespace ingot::runtime::guided {
+
+/// How the texts are written.
+struct JsonForm {
+  uint32_t mostSpace = 8; ///< white space (JSON's four bytes) between two tokens, and at both ends
+};
+
+/// The texts that match `schema`, in draft 7 or 2020-12. In objects the members come in the order in
+/// which the schema names them (`properties` first, then what `required` adds), and then others
+/// where these are allowed; a name of the schema comes once and in no other spelling, but nothing
+/// keeps other names from coming twice. Whole numbers have no point and no exponent; other numbers
+/// as NumberText says. Constants are written with the fewest escapes.
+///
+/// Errors name the place as a JSON pointer: INGOT-E6610 for what is no JSON, INGOT-E6611 for a
+/// keyword that is not known or cannot be enforced, INGOT-E6612 for a reference, INGOT-E6613 where
+/// no value matches, INGOT-E6614 and INGOT-E6601, INGOT-E6603 for what is too large.
+Result<std::shared_ptr<const Grammar>> schemaGrammar(std::string_view schema,
+                                                     const JsonForm &form = {});
+
+/// The texts of every JSON object, or of every value.
+Result<std::shared_ptr<const Grammar>> jsonGrammar(bool onlyObjects, const JsonForm &form = {});
+
+} // namespace ingot::runtime::guided
