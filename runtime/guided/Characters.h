@@ -4,6 +4,7 @@
 
 #include "runtime/guided/Expression.h"
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -50,8 +51,15 @@ private:
 /// One character out of `set`, in every way that `spelling` has for it.
 ExpressionId spelled(ExpressionArena &arena, const CharacterSet &set, Spelling spelling);
 
+/// Any number of any characters.
+ExpressionId anyText(ExpressionArena &arena, Spelling spelling);
+
 /// Exactly the characters of `text`, valid UTF-8, each in every way that `spelling` has for it.
 ExpressionId spelledText(ExpressionArena &arena, std::string_view text, Spelling spelling);
+
+/// The character at `offset` of `text`, which moves behind it; false, and nothing moves, at the end
+/// and where no valid UTF-8 stands.
+bool decodeCharacter(std::string_view text, size_t &offset, char32_t &character);
 
 /// The characters of a general category of Unicode ("L", "Lu", "Nd", ... or its long name); false
 /// where there is none of that name.

@@ -86,11 +86,18 @@ public:
 
   /// `id` with every count above `steps` made one that `steps` bytes cannot tell from it: equal
   /// results of two expressions mean that they go on alike over that many bytes, ends included.
+  /// What has intersections or complements stays: whether it has an end depends on all counts.
   ExpressionId clamped(ExpressionId id, uint32_t steps);
   /// 64 bits that depend on the structure of `id` alone, not on its arena.
   uint64_t fingerprint(ExpressionId id) const { return nodes[id].fingerprint; }
   /// Whether `id` holds a count above `steps`, which clamped() would change.
   bool countsAbove(ExpressionId id, uint32_t steps) const { return nodes[id].highest > steps; }
+
+  /// Says that `id` is made of whole characters of text of kind 0 or 1, before it is part of
+  /// others; and that `id` is all texts of that kind. Where all texts are an alternative, others
+  /// that are texts are left out.
+  void declareText(ExpressionId id, int kind);
+  void declareAllText(ExpressionId id, int kind) { allText[kind] = id; }
 
   /// Byte sets in use, to be told apart by ByteClasses.
   std::span<const ByteSet> byteSets() const { return sets; }
@@ -114,6 +121,7 @@ private:
     Positive = 2, ///< without intersection and complement: empty only as `nothing`
     Alive = 4,    ///< known to match something
     Dead = 8,     ///< known to match nothing
+    Text = 16,    ///< made of characters of text of kind 0; twice that: of kind 1
   };
   /// Kind, operands: Bytes has the set's index in `a`; Concatenation first `a`, rest `b`;
   /// Alternation and Intersection operands[a, a+b), sorted; Complement `a`; Repeat `a`, minimum
@@ -129,14 +137,22 @@ private:
   std::span<const ExpressionId> operandsOf(const Node &node) const {
     return {operands.data() + node.a, node.b};
   }
-  ExpressionId intern(Node node, std::span<const ExpressionId> list = {});
-  bool same(const Node &left, const Node &right, std::span<const ExpressionId> list) const;
-  void describe(Node &node, std::span<const ExpressionId> list) const;
-  ExpressionId ofSet(Kind kind, std::vector<ExpressionId> list);
-  void flatten(Kind kind, std::vector<ExpressionId> &list) const;
+  ExpressionId intern(Node node, std::span<const ExpressionId> list = {}, ByteSet set = {});
+  bool same(const Node &left, const Node &right, std::span<const ExpressionId> list,
+            const ByteSet &set) const;
+  void describe(Node &node, std::span<const ExpressionId> list, const ByteSet &set) const;
+  void grow();
+  std::vector<ExpressionId> flattened(Kind kind, std::span<const ExpressionId> list) const;
   void mergeByteSets(Kind kind, std::vector<ExpressionId> &list);
+  void dropCovered(Kind kind, std::vector<ExpressionId> &list) const;
+  bool mergeRepeats(std::vector<ExpressionId> &list);
+  ExpressionId prepend(ExpressionId first, ExpressionId second);
+  ExpressionId literalTree(std::span<const std::string> texts, size_t offset, int depth);
   ExpressionId derive(ExpressionId id, uint8_t byte, int depth);
+  ExpressionId deriveConcatenation(ExpressionId id, uint8_t byte, int depth);
+  ExpressionId deriveCompound(const Node &node, uint8_t byte, int depth);
   ExpressionId clamp(ExpressionId id, uint32_t steps, int depth);
+  bool explore(ExpressionId id, size_t stateLimit);
   ExpressionId fail(std::string_view what);
 
   ExpressionLimits limits;
@@ -144,7 +160,12 @@ private:
   std::vector<Node> nodes;
   std::vector<ExpressionId> operands;
   std::vector<ByteSet> sets;
-  std::unordered_multimap<uint64_t, ExpressionId> index; ///< by fingerprint
+  std::vector<ExpressionId> table; ///< by fingerprint, open addressing, 0: free
+  ExpressionId allText[2] = {nothing, nothing};
+  ByteClasses classes; ///< of the first `classified` sets
+  size_t classified = 0;
+  std::unordered_map<uint64_t, ExpressionId> derived;      ///< of compound parts, by id and byte
+  std::unordered_map<uint64_t, ExpressionId> clampedParts; ///< by id and steps
 };
 
 } // namespace ingot::runtime::guided

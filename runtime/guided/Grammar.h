@@ -10,6 +10,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace ingot::runtime::guided {
@@ -42,7 +44,8 @@ public:
   struct Suffix {
     Symbol symbol;
     uint32_t next;
-    bool nullable; ///< all of it derives the empty text
+    bool nullable;     ///< all of it derives the empty text
+    bool headNullable; ///< its symbol does
   };
   struct Rule {
     uint32_t begin, end; ///< its alternatives, non-empty ones: `alternatives`[begin, end)
@@ -120,9 +123,8 @@ public:
   }
   /// A new rule: `symbol` or the empty text.
   Symbol optional(Symbol symbol);
-  /// A new rule: `minimum` to `maximum` times `symbol`, `separator` between two where given
-  /// (`optional` separators: pass a nullable symbol). Rules in proportion to the logarithm of the
-  /// counts. Nothing where minimum > maximum.
+  /// A new rule: `minimum` to `maximum` times `symbol`, with `separator` between two of them.
+  /// Nothing where minimum > maximum. A few hundred rules at most, whatever the counts.
   Symbol repeat(Symbol symbol, uint32_t minimum, uint32_t maximum = ExpressionArena::unbounded);
   Symbol separated(Symbol symbol, Symbol separator, uint32_t minimum,
                    uint32_t maximum = ExpressionArena::unbounded);
@@ -140,10 +142,15 @@ public:
 
 private:
   using Alternative = std::vector<Symbol>;
+  struct Marks;
+  struct Counts;
 
-  bool derivesText(Symbol symbol, const std::vector<bool> &rules);
-  Symbol upTo(Symbol symbol, uint32_t maximum);
-  Symbol exactly(Symbol symbol, uint32_t count);
+  Symbol exactly(Symbol symbol, uint32_t count, Counts &made);
+  Symbol upTo(Symbol symbol, uint32_t maximum, Counts &made);
+  std::vector<bool> fixpoint(const std::vector<bool> &terminals) const;
+  Status tooLarge() const;
+  Marks mark(Symbol start);
+  void emit(Grammar &grammar, const Marks &marks, Symbol start) const;
 
   GrammarLimits limits;
   ExpressionArena arena;
