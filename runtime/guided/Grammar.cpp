@@ -282,7 +282,7 @@ Result<std::shared_ptr<const Grammar>> GrammarBuilder::build(Symbol start) && {
     return arena.status();
   if (!marks.productive[start.index()])
     return Status::error("INGOT-E6604", "no answer can satisfy this request");
-  std::shared_ptr<Grammar> grammar(new Grammar({}));
+  std::shared_ptr<Grammar> grammar(new Grammar(ExpressionArena()));
   emit(*grammar, marks, start);
   grammar->arena = std::move(arena);
   return std::shared_ptr<const Grammar>(std::move(grammar));
