@@ -138,7 +138,12 @@ static int compareMagnitudes(const Decimal &left, const Decimal &right) {
 
 int Decimal::compare(const Decimal &other) const {
   if (isZero() || other.isZero()) {
-    int left = isZero() ? 0 : negative ? -1 : 1, right = other.isZero() ? 0 : other.negative ? -1 : 1;
+    int left = isZero()   ? 0
+               : negative ? -1
+                          : 1,
+        right = other.isZero()   ? 0
+                : other.negative ? -1
+                                 : 1;
     return left - right;
   }
   if (negative != other.negative)

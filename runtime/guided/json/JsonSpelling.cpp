@@ -70,7 +70,8 @@ static ExpressionId tree(ExpressionArena &arena, std::span<const std::string> te
   for (; begin < texts.size() && texts[begin].size() == from; ++begin)
     alternatives.push_back(ExpressionArena::empty);
   while (begin < texts.size()) {
-    std::string_view lead = std::string_view(texts[begin]).substr(from, lengthOf(texts[begin][from]));
+    std::string_view lead =
+        std::string_view(texts[begin]).substr(from, lengthOf(texts[begin][from]));
     size_t end = begin + 1;
     while (end < texts.size() && std::string_view(texts[end]).substr(from).starts_with(lead))
       ++end;

@@ -64,7 +64,9 @@ uint32_t SchemaMeaning::kindsOf(JsonId value) {
   return kinds;
 }
 
-Shape SchemaMeaning::type(JsonId schema, JsonId value) { return anyBut(AllKinds & ~kindsOf(value)); }
+Shape SchemaMeaning::type(JsonId schema, JsonId value) {
+  return anyBut(AllKinds & ~kindsOf(value));
+}
 
 Shape SchemaMeaning::notType(JsonId schema, JsonId value) { return anyBut(kindsOf(value)); }
 
@@ -75,10 +77,14 @@ Shape SchemaMeaning::constant(JsonId id) {
   shape.no = value.kind == Kind::False;
   shape.yes = value.kind == Kind::True;
   if (value.kind == Kind::Number)
-    shape.numbers.push_back({value.number, value.number, false, false,
-                             value.number.isWhole() ? NumberSet::Whole::Only
-                                                    : NumberSet::Whole::Never,
-                             {}});
+    shape.numbers.push_back(
+        {value.number,
+         value.number,
+         false,
+         false,
+         value.number.isWhole() ? NumberSet::Whole::Only : NumberSet::Whole::Never,
+         {},
+         {}});
   if (value.kind == Kind::String)
     shape.strings = writtenText(arena, value.text);
   if (value.kind == Kind::Array) {
@@ -110,8 +116,7 @@ Shape SchemaMeaning::notConstant(JsonId id) {
     shape.numbers[0].highExclusive = shape.numbers[1].lowExclusive = true;
   }
   if (value.kind == Kind::String)
-    shape.strings =
-        arena.difference(algebra.text, anySpelling(arena, std::span(&value.text, 1)));
+    shape.strings = arena.difference(algebra.text, anySpelling(arena, std::span(&value.text, 1)));
   if (value.kind == Kind::Array) {
     size_t count = value.items.size();
     shape.arrays.assign(1, {});
@@ -131,8 +136,7 @@ Shape SchemaMeaning::notConstant(JsonId id) {
     shape.objects[0].least = value.members.size() + 1;
     for (const JsonMember &member : value.members) {
       shape.objects.push_back(objectWith(member.name, noGoal, false));
-      shape.objects.push_back(
-          objectWith(member.name, goals.of({member.value, true, true}), true));
+      shape.objects.push_back(objectWith(member.name, goals.of({member.value, true, true}), true));
       shape.objects[0].members.push_back({member.name, anyGoal, true});
     }
   }

@@ -65,9 +65,9 @@ ExpressionId NumberText::fraction(Walk &walk, size_t at, bool onLow, bool onHigh
   int first = onLow ? digitAt(walk.lowFraction, at) : 0;
   int last = onHigh ? digitAt(walk.highFraction, at) : 9;
   for (int value = first; at < walk.places && value <= last; ++value)
-    alternatives.push_back(arena.concatenation(
-        digit(value, value),
-        fraction(walk, at + 1, onLow && value == first, onHigh && value == last)));
+    alternatives.push_back(
+        arena.concatenation(digit(value, value), fraction(walk, at + 1, onLow && value == first,
+                                                          onHigh && value == last)));
   ExpressionId digits = arena.alternation(alternatives);
   if (at == 0)
     digits = arena.concatenation(arena.literal("."), digits);
@@ -92,9 +92,9 @@ ExpressionId NumberText::wholePart(Walk &walk, size_t at, bool onLow, bool onHig
   int first = onLow ? digitAt(walk.low, at) : 0, last = onHigh ? digitAt(walk.high, at) : 9;
   for (int value = first; value <= last; ++value)
     if (value > 0 || at > 0 || length == 1)
-      alternatives.push_back(arena.concatenation(
-          digit(value, value),
-          wholePart(walk, at + 1, onLow && value == first, onHigh && value == last)));
+      alternatives.push_back(
+          arena.concatenation(digit(value, value), wholePart(walk, at + 1, onLow && value == first,
+                                                             onHigh && value == last)));
   ExpressionId result = arena.alternation(alternatives);
   walk.wholes[{at, onLow, onHigh}] = result;
   return result;
@@ -118,8 +118,8 @@ ExpressionId NumberText::ofLength(const Interval &interval, size_t length, size_
     return wholePart(walk, 0, onLow, onHigh);
   ExpressionId first = length == 1 ? digit(0, 9) : digit(1, 9);
   ExpressionId rest = arena.repeat(digit(0, 9), uint32_t(length - 1), uint32_t(length - 1));
-  return arena.concatenation({first, rest, walk.whole ? ExpressionArena::empty
-                                                      : afterPoint(walk.places)});
+  return arena.concatenation(
+      {first, rest, walk.whole ? ExpressionArena::empty : afterPoint(walk.places)});
 }
 
 /// Magnitudes without exponents.
@@ -127,8 +127,8 @@ ExpressionId NumberText::plain(const Interval &interval, size_t places) {
   if (!interval.holds())
     return ExpressionArena::nothing;
   size_t shortest = interval.low.wholeDigits().size();
-  size_t longest = interval.high ? interval.high->wholeDigits().size()
-                                 : std::max(mostDigits, shortest + 1);
+  size_t longest =
+      interval.high ? interval.high->wholeDigits().size() : std::max(mostDigits, shortest + 1);
   std::vector<ExpressionId> alternatives{ofLength(interval, shortest, places)};
   if (interval.high && longest > shortest)
     alternatives.push_back(ofLength(interval, longest, places));
@@ -148,8 +148,8 @@ ExpressionId NumberText::power(int exponent) {
     sign = arena.optional(arena.alternation(arena.literal("+"), arena.literal("-")));
   ExpressionId zero = digits.size() == 1 ? arena.optional(arena.literal("0"))
                                          : ExpressionId(ExpressionArena::empty);
-  return arena.concatenation(
-      {arena.alternation(arena.literal("e"), arena.literal("E")), sign, zero, arena.literal(digits)});
+  return arena.concatenation({arena.alternation(arena.literal("e"), arena.literal("E")), sign, zero,
+                              arena.literal(digits)});
 }
 
 ExpressionId NumberText::withExponents(const Interval &interval) {
@@ -157,15 +157,15 @@ ExpressionId NumberText::withExponents(const Interval &interval) {
   if (interval.isOpen()) {
     // Any exponent keeps such a number in its bounds. No value is beyond a double.
     ExpressionId sign = arena.optional(arena.alternation(arena.literal("+"), arena.literal("-")));
-    ExpressionId mark = arena.concatenation(
-        arena.alternation(arena.literal("e"), arena.literal("E")), sign);
+    ExpressionId mark =
+        arena.concatenation(arena.alternation(arena.literal("e"), arena.literal("E")), sign);
     ExpressionId two = arena.repeat(digit(0, 9), 1, 2);
     ExpressionId three = arena.concatenation(digit(1, 2), arena.repeat(digit(0, 9), 2, 2));
     Interval small = interval;
     small.high = Decimal::of(10);
     small.highExclusive = true;
-    alternatives.push_back(arena.concatenation(
-        {plain(small, mostDigits), mark, arena.alternation(two, three)}));
+    alternatives.push_back(
+        arena.concatenation({plain(small, mostDigits), mark, arena.alternation(two, three)}));
     alternatives.push_back(arena.concatenation({plain(interval, mostDigits), mark, two}));
     return arena.alternation(alternatives);
   }
@@ -191,8 +191,8 @@ Result<ExpressionId> NumberText::multiplesOf(const Decimal &step) {
   size_t places = step.exponent < 0 ? size_t(-step.exponent) : 0;
   std::optional<uint64_t> modulus = Decimal{false, step.digits, 0}.count(mostRemainders);
   if (!modulus || places > mostDigits || step.exponent > int(longestBound))
-    return Status::error("INGOT-E6611", "multipleOf " + step.text() +
-                                            " has more remainders than can be followed");
+    return Status::error("INGOT-E6611",
+                         "multipleOf " + step.text() + " has more remainders than can be followed");
   uint64_t base = *modulus;
   // fractions[r] after `at` digits behind the point, r the remainder of all digits so far.
   std::vector<ExpressionId> rest(base, ExpressionArena::nothing), before(base);
@@ -200,8 +200,8 @@ Result<ExpressionId> NumberText::multiplesOf(const Decimal &step) {
   auto step10 = [&](std::vector<ExpressionId> &from, uint64_t remainder) {
     std::vector<ExpressionId> alternatives;
     for (int value = 0; value <= 9; ++value)
-      alternatives.push_back(arena.concatenation(
-          digit(value, value), from[(remainder * 10 + uint64_t(value)) % base]));
+      alternatives.push_back(arena.concatenation(digit(value, value),
+                                                 from[(remainder * 10 + uint64_t(value)) % base]));
     return arena.alternation(alternatives);
   };
   uint64_t shift = 1;
@@ -239,7 +239,7 @@ Result<ExpressionId> NumberText::of(const NumberSet &set) {
     if (bound && bound->wholeDigits().size() + bound->fractionDigits().size() > longestBound)
       return Status::error("INGOT-E6614", "a bound has more than 330 digits");
   using Whole = NumberSet::Whole;
-  bool exponents = set.whole == Whole::Either && set.multiples.empty();
+  bool exponents = set.whole == Whole::Either && set.multiples.empty() && set.nonMultiples.empty();
   Interval above{{}, false, set.high, set.highExclusive, set.whole == Whole::Only};
   if (set.low && !set.low->negative)
     above.low = *set.low, above.lowExclusive = set.lowExclusive;
@@ -261,10 +261,24 @@ Result<ExpressionId> NumberText::of(const NumberSet &set) {
       return multiples;
     texts = arena.intersection(texts, arena.concatenation(sign, *multiples));
   }
+  for (const Decimal &step : set.nonMultiples) {
+    Result<ExpressionId> multiples = multiplesOf(step);
+    if (!multiples.ok())
+      return multiples;
+    // Zeros may follow behind the point, and a point and zeros.
+    ExpressionId zeros = arena.star(digit(0, 0)), point = arena.literal(".");
+    ExpressionId withPoint =
+        arena.concatenation({arena.star(digit(0, 9)), point, ExpressionArena::anything});
+    ExpressionId longer = arena.concatenation(arena.intersection(*multiples, withPoint), zeros);
+    ExpressionId pointed = arena.concatenation(
+        {arena.intersection(*multiples, arena.star(digit(0, 9))), point, zeros});
+    texts = arena.difference(
+        texts, arena.concatenation(sign, arena.alternation({*multiples, longer, pointed})));
+  }
   if (set.whole == Whole::Never) {
     ExpressionId zeros = arena.concatenation(arena.literal("."), arena.star(digit(0, 0)));
-    ExpressionId whole = arena.concatenation(
-        {sign, arena.star(digit(0, 9)), arena.optional(zeros)});
+    ExpressionId whole =
+        arena.concatenation({sign, arena.star(digit(0, 9)), arena.optional(zeros)});
     texts = arena.difference(texts, whole);
   }
   return texts;

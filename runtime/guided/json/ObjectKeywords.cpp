@@ -27,7 +27,7 @@ ObjectSet SchemaMeaning::objectWith(const std::string &name, GoalId goal, bool r
 /// Splits the classes of names by each pattern; members get the goals of what their names match.
 bool SchemaMeaning::splitByPattern(ObjectSet &set, std::vector<std::string> &names,
                                    JsonId patterns) {
-  GoalId rest = set.others[0].goal;
+  NameClass rest = set.others[0];
   set.others = {{algebra.text, anyGoal}};
   std::vector<bool> isMatched{false};
   for (const JsonMember &entry : document[patterns].members) {
@@ -39,11 +39,11 @@ bool SchemaMeaning::splitByPattern(ObjectSet &set, std::vector<std::string> &nam
       ExpressionId with = arena.intersection(set.others[i].names, texts);
       ExpressionId without = arena.difference(set.others[i].names, texts);
       if (!arena.isEmpty(with)) {
-        classes.push_back({with, goals.meet(set.others[i].goal, goal)});
+        classes.push_back({with, goals.meet(set.others[i].goal, goal), false});
         matched.push_back(true);
       }
       if (!arena.isEmpty(without)) {
-        classes.push_back({without, set.others[i].goal});
+        classes.push_back({without, set.others[i].goal, set.others[i].implied});
         matched.push_back(isMatched[i]);
       }
     }
@@ -60,8 +60,10 @@ bool SchemaMeaning::splitByPattern(ObjectSet &set, std::vector<std::string> &nam
       return false;
   }
   for (size_t i = 0; i < set.others.size(); ++i)
-    if (!isMatched[i])
-      set.others[i].goal = rest;
+    if (!isMatched[i]) {
+      set.others[i].goal = rest.goal;
+      set.others[i].implied = rest.implied;
+    }
   return true;
 }
 
@@ -70,7 +72,8 @@ bool SchemaMeaning::readMembers(JsonId schema, ObjectSet &set) {
   JsonId properties = document.member(schema, "properties");
   JsonId patterns = document.member(schema, "patternProperties");
   JsonId additional = document.member(schema, "additionalProperties");
-  set.others = {{algebra.text, additional == noJson ? anyGoal : goalOf(additional)}};
+  bool isImplied = additional == noJson;
+  set.others = {{algebra.text, isImplied ? anyGoal : goalOf(additional), isImplied}};
   std::vector<std::string> names;
   if (properties != noJson) {
     if (!isKind(properties, Kind::Object, "an object of schemas"))
@@ -94,7 +97,8 @@ Shape SchemaMeaning::members(JsonId schema, JsonId value) {
   for (const JsonMember &member : document[schema].members) {
     if (member.value == value)
       break;
-    if (const Keyword *keyword = find(member.name); keyword && keyword->positive == &SchemaMeaning::members)
+    if (const Keyword *keyword = find(member.name);
+        keyword && keyword->positive == &SchemaMeaning::members)
       return any();
   }
   ObjectSet set;
@@ -111,10 +115,40 @@ Shape SchemaMeaning::notProperties(JsonId schema, JsonId value) {
   return shape;
 }
 
-Shape SchemaMeaning::notOtherMembers(JsonId schema, JsonId value) {
+/// Objects with a member that is named and valued so.
+Shape SchemaMeaning::demanding(ExpressionId names, GoalId goal) const {
+  ObjectSet set = openObject();
+  set.demands.push_back({names, goal});
+  return onlyObjects(std::move(set));
+}
+
+Shape SchemaMeaning::notPatternProperties(JsonId schema, JsonId value) {
+  if (!isKind(value, Kind::Object, "an object of schemas"))
+    return {};
+  Shape shape;
+  for (const JsonMember &entry : document[value].members)
+    ShapeAlgebra::join(
+        arena, shape,
+        demanding(arena.intersection(algebra.text, patternTexts(entry.name, entry.value)),
+                  goalOf(entry.value, true)));
+  return shape;
+}
+
+/// A member that no name and no pattern stands for does not match.
+Shape SchemaMeaning::notAdditionalProperties(JsonId schema, JsonId value) {
   if (goalOf(value) == anyGoal)
     return {};
-  return unserved(schema, value);
+  JsonId properties = document.member(schema, "properties");
+  JsonId patterns = document.member(schema, "patternProperties");
+  std::vector<std::string> names;
+  if (properties != noJson)
+    for (const JsonMember &member : document[properties].members)
+      names.push_back(member.name);
+  ExpressionId taken = anySpelling(arena, names);
+  if (patterns != noJson)
+    for (const JsonMember &entry : document[patterns].members)
+      taken = arena.alternation(taken, patternTexts(entry.name, entry.value));
+  return demanding(arena.difference(algebra.text, taken), goalOf(value, true));
 }
 
 /// Objects that have members of all these names.
@@ -184,9 +218,9 @@ Shape SchemaMeaning::propertyNames(JsonId schema, JsonId value) {
 }
 
 Shape SchemaMeaning::notPropertyNames(JsonId schema, JsonId value) {
-  if (ofPart({value, false, false}).strings == algebra.text)
-    return {};
-  return unserved(schema, value);
+  ExpressionId names = ofPart({value, false, false}).strings;
+  return names == algebra.text ? nothing()
+                               : demanding(arena.difference(algebra.text, names), anyGoal);
 }
 
 /// `dependentRequired`, `dependentSchemas`, and `dependencies`, which has entries of both kinds.
@@ -247,8 +281,10 @@ Shape SchemaMeaning::unevaluatedProperties(JsonId schema, JsonId value) {
   if (!readMembers(schema, set))
     return {};
   GoalId rest = goalOf(value);
-  for (NameClass &entry : set.others)
+  for (NameClass &entry : set.others) {
     entry.goal = rest;
+    entry.implied = false;
+  }
   for (ObjectMember &member : set.members)
     member.goal = anyGoal;
   JsonId patterns = document.member(schema, "patternProperties");
@@ -257,7 +293,8 @@ Shape SchemaMeaning::unevaluatedProperties(JsonId schema, JsonId value) {
     for (const JsonMember &entry : document[patterns].members)
       matched = arena.alternation(matched, patternTexts(entry.name, entry.value));
     unmatched = arena.difference(algebra.text, matched);
-    set.others = {{arena.intersection(algebra.text, matched), anyGoal}, {unmatched, rest}};
+    set.others = {{arena.intersection(algebra.text, matched), anyGoal, false},
+                  {unmatched, rest, false}};
   }
   return withObjects(std::move(set));
 }

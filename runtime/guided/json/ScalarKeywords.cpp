@@ -19,7 +19,8 @@ bool SchemaMeaning::isKind(JsonId value, JsonValue::Kind kind, std::string_view 
   if (document[value].kind == kind)
     return true;
   const JsonValue &parent = document[document[value].parent];
-  std::string name = parent.kind == Kind::Object ? parent.members[document[value].place].name : "it";
+  std::string name =
+      parent.kind == Kind::Object ? parent.members[document[value].place].name : "it";
   refuse(value, "'" + name + "' must be " + std::string(what));
   return false;
 }
@@ -173,6 +174,13 @@ Shape SchemaMeaning::multipleOf(JsonId schema, JsonId value) {
   NumberSet set;
   set.multiples.push_back(number);
   return withNumbers(std::move(set));
+}
+
+Shape SchemaMeaning::notMultipleOf(JsonId schema, JsonId value) {
+  multipleOf(schema, value); // its errors
+  NumberSet set;
+  set.nonMultiples.push_back(document[value].number);
+  return status().ok() ? onlyNumbers(std::move(set)) : nothing();
 }
 
 /// Strings by the number of their code points.

@@ -13,10 +13,13 @@ namespace ingot::runtime::guided {
 /// How the texts are written.
 struct JsonForm {
   uint32_t mostSpace = 8; ///< white space (JSON's four bytes) between two tokens, and at both ends
+  /// Objects with members in the schema have others only where a keyword says so: a choice for
+  /// models that never stop to add some. JSON Schema lets them have others.
+  bool closed = false;
 };
 
-/// The texts that match `schema`, in draft 7 or 2020-12. In objects the members come in the order in
-/// which the schema names them (`properties` first, then what `required` adds), and then others
+/// The texts that match `schema`, in draft 7 or 2020-12. In objects the members come in the order
+/// in which the schema names them (`properties` first, then what `required` adds), and then others
 /// where these are allowed; a name of the schema comes once and in no other spelling, but nothing
 /// keeps other names from coming twice. Whole numbers have no point and no exponent; other numbers
 /// as NumberText says. Constants are written with the fewest escapes.

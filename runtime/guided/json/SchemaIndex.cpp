@@ -7,14 +7,21 @@
 
 namespace ingot::runtime::guided {
 
-static const std::string_view oneSchema[] = {
-    "additionalItems", "additionalProperties", "contains",      "else",
-    "if",              "items",                "not",           "propertyNames",
-    "then",            "unevaluatedItems",     "contentSchema", "unevaluatedProperties"};
+static const std::string_view oneSchema[] = {"additionalItems",
+                                             "additionalProperties",
+                                             "contains",
+                                             "else",
+                                             "if",
+                                             "items",
+                                             "not",
+                                             "propertyNames",
+                                             "then",
+                                             "unevaluatedItems",
+                                             "contentSchema",
+                                             "unevaluatedProperties"};
 static const std::string_view listOfSchemas[] = {"allOf", "anyOf", "items", "oneOf", "prefixItems"};
-static const std::string_view schemasByName[] = {"$defs",        "definitions",
-                                                 "dependencies", "dependentSchemas",
-                                                 "properties",   "patternProperties"};
+static const std::string_view schemasByName[] = {
+    "$defs", "definitions", "dependencies", "dependentSchemas", "properties", "patternProperties"};
 
 template <class List> static bool has(const List &list, std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -66,8 +73,9 @@ std::string resolvedUri(std::string_view base, std::string_view reference) {
     target = basePath;
   else if (target[0] != '/') {
     size_t folder = basePath.rfind('/');
-    std::string_view above = folder == std::string_view::npos ? std::string_view(path > scheme ? "/" : "")
-                                                              : basePath.substr(0, folder + 1);
+    std::string_view above = folder == std::string_view::npos
+                                 ? std::string_view(path > scheme ? "/" : "")
+                                 : basePath.substr(0, folder + 1);
     target = std::string(above) + target;
   }
   return std::string(base.substr(0, path)) + withoutDots(target) +
@@ -103,9 +111,10 @@ Status SchemaIndex::note(JsonId schema, std::string &base) {
     JsonId dialect = document->member(0, "$schema");
     std::string_view name = dialect == noJson ? std::string_view() : (*document)[dialect].text;
     if (name.empty() && schema != 0)
-      return Status::error("INGOT-E6612", document->pointer(id) +
-                                              ": '$id' beside '$ref' is read differently by the "
-                                              "drafts",
+      return Status::error("INGOT-E6612",
+                           document->pointer(id) +
+                               ": '$id' beside '$ref' is read differently by the "
+                               "drafts",
                            "say which one in $schema");
     isRead = name.find("draft-0") == std::string_view::npos;
   }
@@ -192,7 +201,8 @@ static std::string percentDecoded(std::string_view text) {
 static std::string stepOf(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
-    bool isEscape = text[i] == '~' && i + 1 < text.size() && (text[i + 1] == '0' || text[i + 1] == '1');
+    bool isEscape =
+        text[i] == '~' && i + 1 < text.size() && (text[i + 1] == '0' || text[i + 1] == '1');
     result += isEscape ? (text[++i] == '0' ? '~' : '/') : text[i];
   }
   return result;
@@ -211,7 +221,8 @@ Result<JsonId> SchemaIndex::pointed(JsonId from, std::string_view pointer, JsonI
         at = member.name == step ? member.value : at;
     bool isIndex = !step.empty() && step.size() < 8 &&
                    step.find_first_not_of("0123456789") == std::string::npos;
-    if (value.kind == JsonValue::Kind::Array && isIndex && size_t(std::stoi(step)) < value.items.size())
+    if (value.kind == JsonValue::Kind::Array && isIndex &&
+        size_t(std::stoi(step)) < value.items.size())
       at = value.items[size_t(std::stoi(step))];
     if (at == noJson)
       return Status::error("INGOT-E6612", document->pointer(reference) + ": the reference '" +
@@ -230,8 +241,9 @@ Result<JsonId> SchemaIndex::target(JsonId reference) const {
   std::string fragment = hash == std::string::npos ? "" : percentDecoded(uri.substr(hash + 1));
   auto found = places.find(resource);
   if (found == places.end())
-    return Status::error("INGOT-E6612", document->pointer(reference) + ": the reference '" + text +
-                                            "' leads out of the document",
+    return Status::error("INGOT-E6612",
+                         document->pointer(reference) + ": the reference '" + text +
+                             "' leads out of the document",
                          "put what it names into $defs");
   if (fragment.empty())
     return found->second;

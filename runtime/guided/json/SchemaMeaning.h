@@ -108,6 +108,7 @@ private:
   Shape exclusiveMaximum(JsonId schema, JsonId value);
   Shape notExclusiveMaximum(JsonId schema, JsonId value);
   Shape multipleOf(JsonId schema, JsonId value);
+  Shape notMultipleOf(JsonId schema, JsonId value);
   Shape minLength(JsonId schema, JsonId value);
   Shape notMinLength(JsonId schema, JsonId value);
   Shape maxLength(JsonId schema, JsonId value);
@@ -139,7 +140,9 @@ private:
   // Objects.
   Shape members(JsonId schema, JsonId value);
   Shape notProperties(JsonId schema, JsonId value);
-  Shape notOtherMembers(JsonId schema, JsonId value);
+  Shape notPatternProperties(JsonId schema, JsonId value);
+  Shape notAdditionalProperties(JsonId schema, JsonId value);
+  Shape demanding(ExpressionId names, GoalId goal) const;
   Shape required(JsonId schema, JsonId value);
   Shape notRequired(JsonId schema, JsonId value);
   Shape minProperties(JsonId schema, JsonId value);

@@ -97,8 +97,20 @@ bool settle(ObjectSet &set) {
     required += member.required;
   }
   std::erase_if(set.others, [](const NameClass &entry) { return entry.goal == noGoal; });
-  set.least = std::max<uint64_t>(set.least, required);
+  for (const MemberDemand &demand : set.demands)
+    if (demand.goal == noGoal)
+      return false;
+  set.least =
+      std::max<uint64_t>(set.least, set.demands.empty() ? required : std::max<size_t>(required, 1));
   return set.least <= set.most;
+}
+
+/// Appends what is not there yet.
+template <class Entry>
+static void addMissing(std::vector<Entry> &list, const std::vector<Entry> &more) {
+  for (const Entry &entry : more)
+    if (std::find(list.begin(), list.end(), entry) == list.end())
+      list.push_back(entry);
 }
 
 bool ShapeAlgebra::meetNumbers(const NumberSet &left, const NumberSet &right, NumberSet &result) {
@@ -122,10 +134,8 @@ bool ShapeAlgebra::meetNumbers(const NumberSet &left, const NumberSet &right, Nu
     result.whole = right.whole;
   else if (right.whole != Whole::Either && right.whole != left.whole)
     return false;
-  for (const Decimal &multiple : right.multiples)
-    if (std::find(result.multiples.begin(), result.multiples.end(), multiple) ==
-        result.multiples.end())
-      result.multiples.push_back(multiple);
+  addMissing(result.multiples, right.multiples);
+  addMissing(result.nonMultiples, right.nonMultiples);
   return holdsNumbers(result);
 }
 
@@ -143,10 +153,7 @@ bool ShapeAlgebra::meetArrays(const ArraySet &left, const ArraySet &right, Array
   result.most = std::min(left.most, right.most);
   result.distinct = left.distinct || right.distinct;
   result.contained = left.contained;
-  for (const Contained &contained : right.contained)
-    if (std::find(result.contained.begin(), result.contained.end(), contained) ==
-        result.contained.end())
-      result.contained.push_back(contained);
+  addMissing(result.contained, right.contained);
   return settle(result);
 }
 
@@ -185,13 +192,15 @@ bool ShapeAlgebra::meetObjects(const ObjectSet &left, const ObjectSet &right, Ob
   for (const NameClass &one : left.others)
     for (const NameClass &two : right.others) {
       ExpressionId names = one.names == two.names || two.names == text ? one.names
-                           : one.names == text
-                               ? two.names
-                               : arena.intersection(one.names, two.names);
+                           : one.names == text ? two.names
+                                               : arena.intersection(one.names, two.names);
       bool isKnown = names == one.names || names == two.names;
       if (names != ExpressionArena::nothing && (isKnown || !arena.isEmpty(names)))
-        result.others.push_back({names, goals.meet(one.goal, two.goal)});
+        result.others.push_back(
+            {names, goals.meet(one.goal, two.goal), one.implied && two.implied});
     }
+  result.demands = left.demands;
+  addMissing(result.demands, right.demands);
   result.least = std::max(left.least, right.least);
   result.most = std::min(left.most, right.most);
   return spend(result.others.size()) && settle(result);
@@ -216,15 +225,19 @@ Shape ShapeAlgebra::meet(const Shape &left, const Shape &right) {
   shape.no = left.no && right.no;
   shape.yes = left.yes && right.yes;
   product(left.numbers, right.numbers, shape.numbers,
-          [&](const NumberSet &a, const NumberSet &b, NumberSet &c) { return spend(1) && meetNumbers(a, b, c); });
+          [&](const NumberSet &a, const NumberSet &b, NumberSet &c) {
+            return spend(1) && meetNumbers(a, b, c);
+          });
   product(left.arrays, right.arrays, shape.arrays,
           [&](const ArraySet &a, const ArraySet &b, ArraySet &c) { return meetArrays(a, b, c); });
-  product(left.objects, right.objects, shape.objects,
-          [&](const ObjectSet &a, const ObjectSet &b, ObjectSet &c) { return meetObjects(a, b, c); });
+  product(
+      left.objects, right.objects, shape.objects,
+      [&](const ObjectSet &a, const ObjectSet &b, ObjectSet &c) { return meetObjects(a, b, c); });
   shape.strings = left.strings == text    ? right.strings
                   : right.strings == text ? left.strings
                                           : arena.intersection(left.strings, right.strings);
-  if (std::max({shape.numbers.size(), shape.arrays.size(), shape.objects.size()}) > mostAlternatives)
+  if (std::max({shape.numbers.size(), shape.arrays.size(), shape.objects.size()}) >
+      mostAlternatives)
     spend(mostWork);
   return shape;
 }

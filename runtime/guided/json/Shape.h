@@ -28,7 +28,8 @@ struct NumberSet {
   std::optional<Decimal> low, high;
   bool lowExclusive = false, highExclusive = false;
   Whole whole = Whole::Either;
-  std::vector<Decimal> multiples; ///< positive; a multiple of each
+  std::vector<Decimal> multiples;    ///< positive; a multiple of each
+  std::vector<Decimal> nonMultiples; ///< positive; a multiple of none
 
   bool operator==(const NumberSet &) const = default;
 };
@@ -66,14 +67,24 @@ struct ObjectMember {
 struct NameClass {
   ExpressionId names; ///< as between the quotes of a JSON string
   GoalId goal;
+  bool implied = true; ///< no keyword says that there are such members
 
   bool operator==(const NameClass &) const = default;
+};
+
+/// At least one member with such a name has such a value.
+struct MemberDemand {
+  ExpressionId names; ///< as between the quotes of a JSON string
+  GoalId goal;
+
+  bool operator==(const MemberDemand &) const = default;
 };
 
 /// Objects of `least` to `most` members.
 struct ObjectSet {
   std::vector<ObjectMember> members; ///< in the order in which they are written
   std::vector<NameClass> others;     ///< disjoint; of the names not in `members`; else none
+  std::vector<MemberDemand> demands;
   uint64_t least = 0, most = noLimit;
 
   bool operator==(const ObjectSet &) const = default;

@@ -11,7 +11,7 @@ namespace ingot::runtime::guided {
 
 /// States of a list with counts, and items that may be any of a few constants.
 constexpr size_t mostStates = 20000;
-constexpr size_t mostDistinct = 8;
+constexpr size_t mostDistinct = 10;
 constexpr size_t mostContained = 3;
 constexpr size_t mostGoals = 50000;
 /// Derivatives that a search for a text of a string tries.
@@ -71,8 +71,8 @@ Status ShapeGrammar::finish() {
 bool ShapeGrammar::spendRules(size_t count, GoalId goal) {
   if (count <= mostStates)
     return true;
-  meaning.refuse(meaning.valueOf(goal),
-                 "counts of items or members need more than 20000 states", "INGOT-E6614");
+  meaning.refuse(meaning.valueOf(goal), "counts of items or members need more than 20000 states",
+                 "INGOT-E6614");
   return false;
 }
 
@@ -228,8 +228,9 @@ void ShapeGrammar::writeCounted(Symbol rule, const ArraySet &set, GoalId goal) {
 void ShapeGrammar::writeDistinct(Symbol rule, const ArraySet &set, GoalId goal) {
   std::vector<GoalId> constants = meaning.constantsOf(set.rest, mostDistinct);
   if (constants.empty() || !set.first.empty() || !set.contained.empty()) {
-    meaning.refuse(meaning.valueOf(goal),
-                   "'uniqueItems' cannot be enforced but for items of one enum of at most 8 values");
+    meaning.refuse(
+        meaning.valueOf(goal),
+        "'uniqueItems' cannot be enforced but for items of one enum of at most 10 values");
     return;
   }
   std::vector<Symbol> states(size_t(1) << constants.size());

@@ -37,15 +37,17 @@ private:
   struct MemberPlace {
     size_t next;
     uint64_t count;
+    uint32_t met; ///< a bit for each demand that a member has met
     auto operator<=>(const MemberPlace &) const = default;
   };
   /// One object's rules while they are written.
   struct ObjectRules {
     const ObjectSet &set;
-    std::vector<Symbol> names;              ///< with the colon, of `set.members`
-    std::vector<Symbol> otherNames;         ///< of `set.others`
-    std::vector<size_t> requiredBehind;     ///< required members from an index on
-    uint64_t counted;                       ///< counts above this are the same
+    std::vector<Symbol> names;                   ///< with the colon, of `set.members`
+    std::vector<std::vector<Symbol>> otherNames; ///< of `set.others`, by the demands they meet
+    std::vector<uint32_t> mayMeet;               ///< demands that a member's name meets
+    std::vector<size_t> requiredBehind;          ///< required members from an index on
+    uint64_t counted;                            ///< counts above this are the same
     std::map<MemberPlace, Symbol> begin, behind; ///< before a member, after one
     std::vector<MemberPlace> todo;
   };
@@ -59,6 +61,8 @@ private:
   void writeObject(Symbol rule, const ObjectSet &whole, GoalId goal);
   bool canCount(const ObjectSet &set, GoalId goal);
   void nameMembers(ObjectRules &rules);
+  void nameOthers(ObjectRules &rules);
+  GoalId demanded(const ObjectSet &set, GoalId goal, uint32_t met);
   Symbol place(ObjectRules &rules, MemberPlace at, bool isBehind);
   void writePlace(ObjectRules &rules, MemberPlace at, bool isBehind);
   ExpressionId spaced(std::string_view before, std::string_view after);

@@ -61,18 +61,33 @@ static constexpr NamedExpression table[] = {
     {"relative", R"((?:\/\/{authority}(?:\/{pchar}*)*|\/(?:{pchar}+(?:\/{pchar}*)*)?|)"
                  R"({segment}(?:\/{pchar}*)*|))"},
     {"uri-reference", "(?:{uri}|{relative}{tail})"},
-    {"uri-template", R"((?:[!#$&-;=?-\[\]_a-z~\u00a0-\ud7ff\ue000-\uffef\u{10000}-\u{1fffd}\u{20000}-\u{10fffd}]|{escaped}|)"
-                     R"(\{[+#.\/;?&=,!@|]?{variable}(?:,{variable})*\})*)"},
-    {"variable", R"((?:[A-Za-z0-9_]|{escaped})(?:\.?(?:[A-Za-z0-9_]|{escaped}))*(?::[1-9][0-9]{0,3}|\*)?)"},
+    {"uri-template",
+     R"((?:[!#$&-;=?-\[\]_a-z~\u00a0-\ud7ff\ue000-\uffef\u{10000}-\u{1fffd}\u{20000}-\u{10fffd}]|{escaped}|)"
+     R"(\{[+#.\/;?&=,!@|]?{variable}(?:,{variable})*\})*)"},
+    {"variable",
+     R"((?:[A-Za-z0-9_]|{escaped})(?:\.?(?:[A-Za-z0-9_]|{escaped}))*(?::[1-9][0-9]{0,3}|\*)?)"},
     {"json-pointer", R"((?:\/(?:[^~\/]|~[01])*)*)"},
     {"relative-json-pointer", R"((?:0|[1-9][0-9]{0,9})(?:#|(?:\/(?:[^~\/]|~[01])*)*))"},
     {"byte", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"},
 };
 
-static constexpr std::string_view published[] = {
-    "date",     "time",      "date-time",     "duration",     "hostname",     "email",
-    "ipv4",     "ipv6",      "uuid",          "uri",          "uri-reference", "uri-template",
-    "byte",     "iri",       "iri-reference", "json-pointer", "relative-json-pointer"};
+static constexpr std::string_view published[] = {"date",
+                                                 "time",
+                                                 "date-time",
+                                                 "duration",
+                                                 "hostname",
+                                                 "email",
+                                                 "ipv4",
+                                                 "ipv6",
+                                                 "uuid",
+                                                 "uri",
+                                                 "uri-reference",
+                                                 "uri-template",
+                                                 "byte",
+                                                 "iri",
+                                                 "iri-reference",
+                                                 "json-pointer",
+                                                 "relative-json-pointer"};
 
 /// The table's expression with those put in that it names.
 static std::string expanded(std::string_view name) {
@@ -103,7 +118,8 @@ static std::string withWideCharacters(std::string text) {
   static constexpr std::string_view class_ = "[A-Za-z0-9._~!$";
   static constexpr std::string_view wide =
       R"([\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\u{10000}-\u{1fffd}\u{20000}-\u{2fffd})";
-  static constexpr std::string_view query = R"((?:\?(?:)", own = R"([\ue000-\uf8ff\u{f0000}-\u{ffffd}]|)";
+  static constexpr std::string_view query = R"((?:\?(?:)",
+                                    own = R"([\ue000-\uf8ff\u{f0000}-\u{ffffd}]|)";
   size_t place = text.find(query);
   for (; place != std::string::npos; place = text.find(query, place + query.size()))
     text.insert(place + query.size(), own);

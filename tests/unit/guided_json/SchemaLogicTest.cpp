@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Combinations of schemas, references, and what is refused.
-#include "tests/unit/guided/SchemaCases.h"
-#include "tests/unit/guided/SchemaSuite.h"
+#include "tests/unit/guided_json/SchemaCases.h"
+#include "tests/unit/guided_json/SchemaSuite.h"
 
 #include <set>
 
@@ -9,21 +9,25 @@ namespace ingot::runtime::guided {
 
 TEST(SchemaLogic, KeywordsBindBesideOneAnother) {
   check({R"({"minLength":2,"minimum":5})", {"5", R"("ab")", "null", "[]"}, {"4", R"("a")"}});
-  check({R"({"$ref":"#/$defs/s","maxLength":2,"$defs":{"s":{"type":"string"}}})", {R"("ab")"}, {R"("abc")", "1"}});
-  check({R"({"allOf":[{"type":"object","properties":{"a":{"minimum":1}},"required":["a"]},)"
-         R"({"properties":{"a":{"type":"integer"},"b":{"const":1}}}],"additionalProperties":{"type":"integer"}})",
-         {R"({"a":1})", R"({"a":2,"b":1})"},
-         {R"({"a":0})", R"({"a":1.5})", R"({"a":1,"b":2})", R"({"a":1,"c":""})", "{}"}});
+  check({R"({"$ref":"#/$defs/s","maxLength":2,"$defs":{"s":{"type":"string"}}})",
+         {R"("ab")"},
+         {R"("abc")", "1"}});
+  check(
+      {R"({"allOf":[{"type":"object","properties":{"a":{"minimum":1}},"required":["a"]},)"
+       R"({"properties":{"a":{"type":"integer"},"b":{"const":1}}}],"additionalProperties":{"type":"integer"}})",
+       {R"({"a":1})", R"({"a":2,"b":1})"},
+       {R"({"a":0})", R"({"a":1.5})", R"({"a":1,"b":2})", R"({"a":1,"c":""})", "{}"}});
 }
 
 TEST(SchemaLogic, OneOf) {
   check({R"({"oneOf":[{"type":"integer","minimum":3},{"type":"number","maximum":10}]})",
          {"11", "2.5", "-1"},
          {"3", "10"}});
-  check({R"({"oneOf":[{"properties":{"k":{"const":"a"},"v":{"type":"integer"}},"required":["k","v"]},)"
-         R"({"properties":{"k":{"const":"b"}},"required":["k"]}],"type":"object"})",
-         {R"({"k":"a","v":1})", R"({"k":"b"})", R"({"k":"b","v":"x"})"},
-         {R"({"k":"a"})", R"({"k":"c"})", "{}"}});
+  check(
+      {R"({"oneOf":[{"properties":{"k":{"const":"a"},"v":{"type":"integer"}},"required":["k","v"]},)"
+       R"({"properties":{"k":{"const":"b"}},"required":["k"]}],"type":"object"})",
+       {R"({"k":"a","v":1})", R"({"k":"b"})", R"({"k":"b","v":"x"})"},
+       {R"({"k":"a"})", R"({"k":"c"})", "{}"}});
   check({R"({"oneOf":[{"required":["a"]},{"required":["b"]}],"type":"object"})",
          {R"({"a":1})", R"({"b":1})"},
          {R"({"a":1,"b":1})", R"({})"}});
@@ -31,22 +35,27 @@ TEST(SchemaLogic, OneOf) {
 
 TEST(SchemaLogic, NotAndConditions) {
   check({R"({"not":{"type":["string","integer"]}})", {"1.5", "null", "[]", "{}"}, {"1", R"("a")"}});
-  check({R"({"not":{"enum":[1,"a",[2]]}})", {"2", R"("b")", "[3]", "[]", "[2,2]"}, {"1", R"("a")", "[2]", R"("\u0061")"}});
-  check({R"({"type":"object","properties":{"k":{"type":"string"},"v":true},"required":["k"],)"
-         R"("if":{"properties":{"k":{"const":"n"}}},"then":{"properties":{"v":{"type":"number"}},"required":["v"]},)"
-         R"("else":{"properties":{"v":{"type":"string"}}},"additionalProperties":false})",
-         {R"({"k":"n","v":1})", R"({"k":"s","v":"x"})", R"({"k":"s"})"},
-         {R"({"k":"n","v":"x"})", R"({"k":"n"})", R"({"k":"s","v":1})"}});
+  check({R"({"not":{"enum":[1,"a",[2]]}})",
+         {"2", R"("b")", "[3]", "[]", "[2,2]"},
+         {"1", R"("a")", "[2]", R"("\u0061")"}});
+  check(
+      {R"({"type":"object","properties":{"k":{"type":"string"},"v":true},"required":["k"],)"
+       R"("if":{"properties":{"k":{"const":"n"}}},"then":{"properties":{"v":{"type":"number"}},"required":["v"]},)"
+       R"("else":{"properties":{"v":{"type":"string"}}},"additionalProperties":false})",
+       {R"({"k":"n","v":1})", R"({"k":"s","v":"x"})", R"({"k":"s"})"},
+       {R"({"k":"n","v":"x"})", R"({"k":"n"})", R"({"k":"s","v":1})"}});
 }
 
 TEST(SchemaLogic, References) {
-  check({R"({"properties":{"a":{"$ref":"#/$defs/x~1y~0z%25%22"}},"$defs":{"x/y~z%\"":{"type":"integer"}}})",
-         {R"({"a":1})"},
-         {R"({"a":"x"})"}});
-  check({R"({"$id":"https://a.example/root","properties":{"a":{"$ref":"item"},"b":{"$ref":"#named"},"c":{"$ref":"#"}},)"
-         R"("$defs":{"i":{"$id":"item","type":"integer"},"n":{"$anchor":"named","type":"null"}}})",
-         {R"({"a":1,"b":null,"c":{"a":2}})"},
-         {R"({"a":"x"})", R"({"b":1})", R"({"c":{"a":null}})"}});
+  check(
+      {R"({"properties":{"a":{"$ref":"#/$defs/x~1y~0z%25%22"}},"$defs":{"x/y~z%\"":{"type":"integer"}}})",
+       {R"({"a":1})"},
+       {R"({"a":"x"})"}});
+  check(
+      {R"({"$id":"https://a.example/root","properties":{"a":{"$ref":"item"},"b":{"$ref":"#named"},"c":{"$ref":"#"}},)"
+       R"("$defs":{"i":{"$id":"item","type":"integer"},"n":{"$anchor":"named","type":"null"}}})",
+       {R"({"a":1,"b":null,"c":{"a":2}})"},
+       {R"({"a":"x"})", R"({"b":1})", R"({"c":{"a":null}})"}});
 }
 
 TEST(SchemaLogic, RefusalsNameThePlace) {
@@ -64,7 +73,8 @@ TEST(SchemaLogic, RefusalsNameThePlace) {
       {R"({"items":{"$ref":"other.json"}})", "INGOT-E6612", "#/items/$ref"},
       {R"({"$ref":"#/$defs/none"})", "INGOT-E6612", "#/$ref"},
       {R"({"$ref":"#"})", "INGOT-E6612", "#"},
-      {R"({"anyOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}}})", "INGOT-E6612", "#/$defs/a"},
+      {R"({"anyOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}}})",
+       "INGOT-E6612", "#/$defs/a"},
       {R"({"type":"string","minLength":5,"maxLength":3})", "INGOT-E6613", "#"},
       {R"({"type":"object","properties":{"n":{"$ref":"#"}},"required":["n"]})", "INGOT-E6613", "#"},
       {R"({"type":"object","properties":{"n":{"type":"integer","minimum":3,"maximum":2}},"required":["n"]})",
@@ -102,16 +112,19 @@ static std::string repeated(const std::string &head, int count, const std::strin
 TEST(SchemaLogic, HostileSchemasEnd) {
   std::string alternatives, names;
   for (int i = 0; i < 20; ++i)
-    alternatives += std::string(i ? "," : "") + R"({"anyOf":[{"properties":{"a)" + std::to_string(i) +
-                    R"(":{"const":1}}},{"properties":{"a)" + std::to_string(i) +
+    alternatives += std::string(i ? "," : "") + R"({"anyOf":[{"properties":{"a)" +
+                    std::to_string(i) + R"(":{"const":1}}},{"properties":{"a)" + std::to_string(i) +
                     R"(":{"const":2}}},{"required":["b)" + std::to_string(i) + "\"]}]}";
   EXPECT_EQ(schemaGrammar(R"({"allOf":[)" + alternatives + "]}").status().code(), "INGOT-E6614");
   EXPECT_FALSE(schemaGrammar(repeated(R"({"items":)", 5000, "true")).ok());
   EXPECT_FALSE(schemaGrammar(repeated("[", 100000, "")).ok());
   std::string chain;
   for (int i = 0; i < 1000; ++i)
-    chain += "\"d" + std::to_string(i) + R"(":{"minimum":0,"$ref":"#/$defs/d)" + std::to_string(i + 1) + "\"},";
-  EXPECT_EQ(schemaGrammar(R"({"$ref":"#/$defs/d0","$defs":{)" + chain + R"("d1000":true}})").status().code(),
+    chain += "\"d" + std::to_string(i) + R"(":{"minimum":0,"$ref":"#/$defs/d)" +
+             std::to_string(i + 1) + "\"},";
+  EXPECT_EQ(schemaGrammar(R"({"$ref":"#/$defs/d0","$defs":{)" + chain + R"("d1000":true}})")
+                .status()
+                .code(),
             "INGOT-E6614");
   for (int i = 0; i < 5000; ++i)
     names += std::string(i ? "," : "") + "\"name" + std::to_string(i) + R"(":{"type":"integer"})";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the suite's files and tries every order of members.
-#include "tests/unit/guided/SchemaSuite.h"
+#include "tests/unit/guided_json/SchemaSuite.h"
 
 #include "runtime/guided/Recognizer.h"
 #include "runtime/guided/json/SchemaGrammar.h"
