@@ -4,19 +4,12 @@
 
 #include "runtime/core/Status.h"
 #include "runtime/guided/Grammar.h"
+#include "runtime/guided/json/JsonForm.h"
 
 #include <memory>
 #include <string_view>
 
 namespace ingot::runtime::guided {
-
-/// How the texts are written.
-struct JsonForm {
-  uint32_t mostSpace = 8; ///< white space (JSON's four bytes) between two tokens, and at both ends
-  /// Objects with members in the schema have others only where a keyword says so: a choice for
-  /// models that never stop to add some. JSON Schema lets them have others.
-  bool closed = false;
-};
 
 /// The texts that match `schema`, in draft 7 or 2020-12. In objects the members come in the order
 /// in which the schema names them (`properties` first, then what `required` adds), and then others

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/guided/Grammar.h"
-#include "runtime/guided/json/SchemaGrammar.h"
+#include "runtime/guided/json/JsonForm.h"
 #include "runtime/guided/json/SchemaMeaning.h"
 
 #include <map>

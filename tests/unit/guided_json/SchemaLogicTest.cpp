@@ -52,7 +52,7 @@ TEST(SchemaLogic, References) {
        {R"({"a":1})"},
        {R"({"a":"x"})"}});
   check(
-      {R"({"$id":"https://a.example/root","properties":{"a":{"$ref":"item"},"b":{"$ref":"#named"},"c":{"$ref":"#"}},)"
+      {R"({"$id":"urn:a:root","properties":{"a":{"$ref":"item"},"b":{"$ref":"#named"},"c":{"$ref":"#"}},)"
        R"("$defs":{"i":{"$id":"item","type":"integer"},"n":{"$anchor":"named","type":"null"}}})",
        {R"({"a":1,"b":null,"c":{"a":2}})"},
        {R"({"a":"x"})", R"({"b":1})", R"({"c":{"a":null}})"}});
