@@ -62,7 +62,8 @@ static constexpr NamedExpression table[] = {
                  R"({segment}(?:\/{pchar}*)*|))"},
     {"uri-reference", "(?:{uri}|{relative}{tail})"},
     {"uri-template",
-     R"((?:[!#$&-;=?-\[\]_a-z~\u00a0-\ud7ff\ue000-\uffef\u{10000}-\u{1fffd}\u{20000}-\u{10fffd}]|{escaped}|)"
+     R"((?:[!#$&-;=?-\[\]_a-z~\u00a0-\ud7ff\ue000-\uffef\u{10000}-\u{1fffd}\u{20000}-\u{10fffd}]|)"
+     R"({escaped}|)"
      R"(\{[+#.\/;?&=,!@|]?{variable}(?:,{variable})*\})*)"},
     {"variable",
      R"((?:[A-Za-z0-9_]|{escaped})(?:\.?(?:[A-Za-z0-9_]|{escaped}))*(?::[1-9][0-9]{0,3}|\*)?)"},

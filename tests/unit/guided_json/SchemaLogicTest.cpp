@@ -12,22 +12,22 @@ TEST(SchemaLogic, KeywordsBindBesideOneAnother) {
   check({R"({"$ref":"#/$defs/s","maxLength":2,"$defs":{"s":{"type":"string"}}})",
          {R"("ab")"},
          {R"("abc")", "1"}});
-  check(
-      {R"({"allOf":[{"type":"object","properties":{"a":{"minimum":1}},"required":["a"]},)"
-       R"({"properties":{"a":{"type":"integer"},"b":{"const":1}}}],"additionalProperties":{"type":"integer"}})",
-       {R"({"a":1})", R"({"a":2,"b":1})"},
-       {R"({"a":0})", R"({"a":1.5})", R"({"a":1,"b":2})", R"({"a":1,"c":""})", "{}"}});
+  check({R"({"allOf":[{"type":"object","properties":{"a":{"minimum":1}},"required":["a"]},)"
+         R"({"properties":{"a":{"type":"integer"},"b":{"const":1}}}],)"
+         R"("additionalProperties":{"type":"integer"}})",
+         {R"({"a":1})", R"({"a":2,"b":1})"},
+         {R"({"a":0})", R"({"a":1.5})", R"({"a":1,"b":2})", R"({"a":1,"c":""})", "{}"}});
 }
 
 TEST(SchemaLogic, OneOf) {
   check({R"({"oneOf":[{"type":"integer","minimum":3},{"type":"number","maximum":10}]})",
          {"11", "2.5", "-1"},
          {"3", "10"}});
-  check(
-      {R"({"oneOf":[{"properties":{"k":{"const":"a"},"v":{"type":"integer"}},"required":["k","v"]},)"
-       R"({"properties":{"k":{"const":"b"}},"required":["k"]}],"type":"object"})",
-       {R"({"k":"a","v":1})", R"({"k":"b"})", R"({"k":"b","v":"x"})"},
-       {R"({"k":"a"})", R"({"k":"c"})", "{}"}});
+  check({R"({"oneOf":[{"properties":{"k":{"const":"a"},"v":{"type":"integer"}},)"
+         R"("required":["k","v"]},)"
+         R"({"properties":{"k":{"const":"b"}},"required":["k"]}],"type":"object"})",
+         {R"({"k":"a","v":1})", R"({"k":"b"})", R"({"k":"b","v":"x"})"},
+         {R"({"k":"a"})", R"({"k":"c"})", "{}"}});
   check({R"({"oneOf":[{"required":["a"]},{"required":["b"]}],"type":"object"})",
          {R"({"a":1})", R"({"b":1})"},
          {R"({"a":1,"b":1})", R"({})"}});
@@ -38,24 +38,50 @@ TEST(SchemaLogic, NotAndConditions) {
   check({R"({"not":{"enum":[1,"a",[2]]}})",
          {"2", R"("b")", "[3]", "[]", "[2,2]"},
          {"1", R"("a")", "[2]", R"("\u0061")"}});
-  check(
-      {R"({"type":"object","properties":{"k":{"type":"string"},"v":true},"required":["k"],)"
-       R"("if":{"properties":{"k":{"const":"n"}}},"then":{"properties":{"v":{"type":"number"}},"required":["v"]},)"
-       R"("else":{"properties":{"v":{"type":"string"}}},"additionalProperties":false})",
-       {R"({"k":"n","v":1})", R"({"k":"s","v":"x"})", R"({"k":"s"})"},
-       {R"({"k":"n","v":"x"})", R"({"k":"n"})", R"({"k":"s","v":1})"}});
+  check({R"({"type":"object","properties":{"k":{"type":"string"},"v":true},"required":["k"],)"
+         R"("if":{"properties":{"k":{"const":"n"}}},"then":{"properties":{"v":{"type":)"
+         R"("number"}},"required":["v"]},)"
+         R"("else":{"properties":{"v":{"type":"string"}}},"additionalProperties":false})",
+         {R"({"k":"n","v":1})", R"({"k":"s","v":"x"})", R"({"k":"s"})"},
+         {R"({"k":"n","v":"x"})", R"({"k":"n"})", R"({"k":"s","v":1})"}});
+}
+
+/// What a closed object has not, or a pattern's value.
+TEST(SchemaLogic, ContrariesOfObjects) {
+  check({R"({"oneOf":[{"type":"object","properties":{"a":{"type":"integer"}},)"
+         R"("additionalProperties":false},{"type":"object","properties":{"b":{"type":"null"}},)"
+         R"("additionalProperties":false}]})",
+         {R"({"a":1})", R"({"b":null})"},
+         {"{}", R"({"a":1,"b":null})", R"({"c":1})", R"({"a":null})"}});
+  check({R"({"type":"object","not":{"patternProperties":{"^x":{"type":"integer"}}}})",
+         {R"({"x":"s"})", R"({"a":1,"xy":null})", R"({"x":1,"xy":"s"})"},
+         {"{}", R"({"x":1})", R"({"a":"s"})"}});
+  check({R"({"type":"object","not":{"propertyNames":{"maxLength":2}}})",
+         {R"({"abc":1})", R"({"a":1,"abc":1})"},
+         {"{}", R"({"a":1})", R"({"\u0061b":1})"}});
+  check({R"({"type":"integer","not":{"multipleOf":3}})", {"1", "-2", "10"}, {"0", "9", "-12"}});
+}
+
+TEST(SchemaLogic, ClosedByChoice) {
+  JsonForm form;
+  form.closed = true;
+  auto grammar = schemaGrammar(
+      R"({"properties":{"a":true,"b":{"type":"object"}},"allOf":[{"required":["c"]}]})", form);
+  ASSERT_TRUE(grammar.ok());
+  EXPECT_TRUE(isSentence(*grammar, R"({"a":1,"b":{"z":1},"c":2})"));
+  EXPECT_FALSE(isSentence(*grammar, R"({"a":1,"c":2,"d":3})"));
 }
 
 TEST(SchemaLogic, References) {
-  check(
-      {R"({"properties":{"a":{"$ref":"#/$defs/x~1y~0z%25%22"}},"$defs":{"x/y~z%\"":{"type":"integer"}}})",
-       {R"({"a":1})"},
-       {R"({"a":"x"})"}});
-  check(
-      {R"({"$id":"urn:a:root","properties":{"a":{"$ref":"item"},"b":{"$ref":"#named"},"c":{"$ref":"#"}},)"
-       R"("$defs":{"i":{"$id":"item","type":"integer"},"n":{"$anchor":"named","type":"null"}}})",
-       {R"({"a":1,"b":null,"c":{"a":2}})"},
-       {R"({"a":"x"})", R"({"b":1})", R"({"c":{"a":null}})"}});
+  check({R"({"properties":{"a":{"$ref":"#/$defs/x~1y~0z%25%22"}},)"
+         R"("$defs":{"x/y~z%\"":{"type":"integer"}}})",
+         {R"({"a":1})"},
+         {R"({"a":"x"})"}});
+  check({R"({"$id":"http://localhost/root","properties":{"a":{"$ref":"item"},)"
+         R"("b":{"$ref":"#named"},"c":{"$ref":"#"}},)"
+         R"("$defs":{"i":{"$id":"item","type":"integer"},"n":{"$anchor":"named","type":"null"}}})",
+         {R"({"a":1,"b":null,"c":{"a":2}})"},
+         {R"({"a":"x"})", R"({"b":1})", R"({"c":{"a":null}})"}});
 }
 
 TEST(SchemaLogic, RefusalsNameThePlace) {
@@ -77,7 +103,8 @@ TEST(SchemaLogic, RefusalsNameThePlace) {
        "INGOT-E6612", "#/$defs/a"},
       {R"({"type":"string","minLength":5,"maxLength":3})", "INGOT-E6613", "#"},
       {R"({"type":"object","properties":{"n":{"$ref":"#"}},"required":["n"]})", "INGOT-E6613", "#"},
-      {R"({"type":"object","properties":{"n":{"type":"integer","minimum":3,"maximum":2}},"required":["n"]})",
+      {R"({"type":"object","properties":{"n":{"type":"integer","minimum":3,"maximum":2}},)"
+       R"("required":["n"]})",
        "INGOT-E6613", "#/properties/n"},
       {R"({"type":"object","minProperties":3})", "INGOT-E6611", "#"},
   };
@@ -94,7 +121,8 @@ TEST(SchemaLogic, RefusalsNameThePlace) {
 /// What is impossible is left out where it need not be there: no text begins with it.
 TEST(SchemaLogic, NoDeadEnds) {
   auto grammar = schemaGrammar(
-      R"({"type":"object","properties":{"a":{"type":"string","pattern":"^x$","minLength":2},"b":true},)"
+      R"({"type":"object","properties":{"a":{"type":"string","pattern":"^x$","minLength":2},)"
+      R"("b":true},)"
       R"("additionalProperties":false})");
   ASSERT_TRUE(grammar.ok());
   Recognizer recognizer(*grammar);
@@ -140,7 +168,10 @@ static bool isDeviation(const std::string &test) {
       "optional/content.json"}; // what a string contains is an annotation since 2019-09
   static const std::set<std::string> tests = {
       // Keywords beside a reference bind in every draft here.
-      "ref.json: ref overrides any sibling keywords: ref valid, maxItems ignored (refused)"};
+      "ref.json: ref overrides any sibling keywords: ref valid, maxItems ignored (refused)",
+      // Which labels of "xn--" are valid is in tables of IDNA: none is written.
+      "optional/format/hostname.json: validation of host names: a valid punycoded IDN hostname "
+      "(refused)"};
   return files.contains(test.substr(0, test.find(':'))) || tests.contains(test);
 }
 
