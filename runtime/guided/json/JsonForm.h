@@ -12,6 +12,8 @@ struct JsonForm {
   /// Objects with members in the schema have others only where a keyword says so: a choice for
   /// models that never stop to add some. JSON Schema lets them have others.
   bool closed = false;
+  /// The texts are also held to UniqueNames: counts of members are then exact.
+  bool uniqueNames = false;
 };
 
 } // namespace ingot::runtime::guided

@@ -17,7 +17,7 @@ bool ShapeGrammar::canCount(const ObjectSet &set, GoalId goal) {
   uint64_t required = 0;
   for (const ObjectMember &member : set.members)
     required += member.required;
-  if (set.others.empty() || set.least <= required + 1)
+  if (form.uniqueNames || set.others.empty() || set.least <= required + 1)
     return true;
   meaning.refuse(meaning.valueOf(goal), "'minProperties' cannot be enforced where it takes two "
                                         "members or more that have no name in the schema");
