@@ -156,22 +156,4 @@ Shape SchemaMeaning::notContains(JsonId schema, JsonId value) {
   return shape;
 }
 
-/// Where no other schema applies to the array itself, the items that `items` does not name.
-Shape SchemaMeaning::unevaluatedItems(JsonId schema, JsonId value) {
-  if (document[value].kind == Kind::True)
-    return any();
-  if (appliesInPlace(schema) || has(schema, "contains"))
-    return unserved(schema, value);
-  JsonId items = document.member(schema, "items");
-  bool isList = items != noJson && document[items].kind == Kind::Array;
-  if ((items != noJson && !isList) || (isList && has(schema, "additionalItems")))
-    return any();
-  ArraySet set;
-  if (!readItems(schema, set))
-    return {};
-  std::fill(set.first.begin(), set.first.end(), anyGoal);
-  set.rest = goalOf(value);
-  return withArrays(std::move(set));
-}
-
 } // namespace ingot::runtime::guided

@@ -261,42 +261,4 @@ Shape SchemaMeaning::notDependencies(JsonId schema, JsonId value) {
   return shape;
 }
 
-bool SchemaMeaning::appliesInPlace(JsonId schema) const {
-  for (std::string_view name : {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas",
-                                "dependencies", "not", "$dynamicRef", "$recursiveRef"})
-    if (has(schema, name))
-      return true;
-  return false;
-}
-
-/// Where no other schema applies to the object itself, the members that no keyword names.
-Shape SchemaMeaning::unevaluatedProperties(JsonId schema, JsonId value) {
-  if (document[value].kind == Kind::True)
-    return any();
-  if (appliesInPlace(schema))
-    return unserved(schema, value);
-  if (has(schema, "additionalProperties"))
-    return any();
-  ObjectSet set;
-  if (!readMembers(schema, set))
-    return {};
-  GoalId rest = goalOf(value);
-  for (NameClass &entry : set.others) {
-    entry.goal = rest;
-    entry.implied = false;
-  }
-  for (ObjectMember &member : set.members)
-    member.goal = anyGoal;
-  JsonId patterns = document.member(schema, "patternProperties");
-  if (patterns != noJson && !document[patterns].members.empty()) {
-    ExpressionId unmatched = algebra.text, matched = ExpressionArena::nothing;
-    for (const JsonMember &entry : document[patterns].members)
-      matched = arena.alternation(matched, patternTexts(entry.name, entry.value));
-    unmatched = arena.difference(algebra.text, matched);
-    set.others = {{arena.intersection(algebra.text, matched), anyGoal, false},
-                  {unmatched, rest, false}};
-  }
-  return withObjects(std::move(set));
-}
-
 } // namespace ingot::runtime::guided

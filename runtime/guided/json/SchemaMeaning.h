@@ -157,7 +157,22 @@ private:
   bool readMembers(JsonId schema, ObjectSet &set);
   bool splitByPattern(ObjectSet &set, std::vector<std::string> &names, JsonId patterns);
   Shape hasAll(const std::vector<std::string> &names);
-  bool appliesInPlace(JsonId schema) const;
+
+  // What is evaluated.
+  /// One way in which the schemas that apply in place may match, and what they have looked at then.
+  struct Case {
+    Shape shape;
+    ExpressionId names; ///< of members
+    uint64_t items;     ///< the first ones; noLimit: all
+  };
+  std::vector<Case> casesOf(JsonId schema, size_t depth);
+  std::vector<Case> applied(JsonId schema, const JsonMember &member, size_t depth);
+  std::vector<Case> branchCases(const std::vector<JsonId> &branches, bool onlyOne, JsonId at,
+                                size_t depth);
+  std::vector<Case> eitherCases(const std::vector<Case> &holds, JsonId then, Shape fails,
+                                JsonId otherwise, JsonId at, size_t depth);
+  std::vector<Case> both(const std::vector<Case> &left, const std::vector<Case> &right, JsonId at);
+  Case ownCase(JsonId schema, bool outermost);
 
   const JsonDocument &document;
   const SchemaIndex &index;
@@ -168,6 +183,7 @@ private:
   std::unordered_map<GoalId, Shape> shapes;
   std::unordered_map<uint64_t, Shape> parts; ///< by the code of a part
   std::unordered_set<uint64_t> underWay;
+  bool hasContains = false; ///< met while cases were looked for
   std::unordered_map<std::string, ExpressionId> patterns, formats;
 };
 

@@ -62,6 +62,33 @@ TEST(SchemaLogic, ContrariesOfObjects) {
   check({R"({"type":"integer","not":{"multipleOf":3}})", {"1", "-2", "10"}, {"0", "9", "-12"}});
 }
 
+TEST(SchemaLogic, Unevaluated) {
+  check(
+      {R"({"allOf":[{"$ref":"#/$defs/base"}],"properties":{"b":true},"type":"object",)"
+       R"("unevaluatedProperties":false,"$defs":{"base":{"properties":{"a":{"type":"integer"}}}}})",
+       {R"({"a":2,"b":1})", R"({"b":1})", "{}"},
+       {R"({"c":1})", R"({"b":1,"a":"s"})"}});
+  check(
+      {R"({"type":"object","anyOf":[{"properties":{"k":{"const":"a"},"x":true},"required":["k"]},)"
+       R"({"properties":{"k":{"const":"b"},"y":true},"required":["k"]}],)"
+       R"("unevaluatedProperties":false})",
+       {R"({"k":"a","x":1})", R"({"k":"b","y":1})"},
+       {R"({"k":"a","y":1})", R"({"k":"b","x":1})", R"({"k":"c"})"}});
+  check({R"({"type":"array","prefixItems":[true],"allOf":[{"prefixItems":[true,{"type":"null"}]}],)"
+         R"("unevaluatedItems":{"type":"integer"}})",
+         {"[]", R"(["a",null])", R"(["a",null,1,2])"},
+         {R"(["a","b"])", R"(["a",null,"c"])"}});
+}
+
+TEST(SchemaLogic, CountsOfUniqueNames) {
+  JsonForm form;
+  form.uniqueNames = true;
+  auto grammar = schemaGrammar(R"({"type":"object","minProperties":3})", form);
+  ASSERT_TRUE(grammar.ok());
+  EXPECT_TRUE(isSentence(*grammar, R"({"a":1,"b":1,"c":1})"));
+  EXPECT_FALSE(isSentence(*grammar, R"({"a":1,"b":1})"));
+}
+
 TEST(SchemaLogic, ClosedByChoice) {
   JsonForm form;
   form.closed = true;
