@@ -143,7 +143,7 @@ public:
 
   /// Alternatives and members of one shape, and of all shapes together; INGOT-E6614 past them.
   static constexpr size_t mostAlternatives = 2048;
-  static constexpr size_t mostWork = 4000000;
+  static constexpr size_t mostWork = 1500000;
 
   const Status &status() const { return failure; }
   /// Counts steps of work against the limit; false past it.
