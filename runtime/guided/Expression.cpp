@@ -50,7 +50,7 @@ void ExpressionArena::describe(Node &node, std::span<const ExpressionId> list,
   bool isNullable = node.kind != Kind::Alternation && node.kind != Kind::Bytes;
   auto child = [&](ExpressionId id) {
     positive &= nodes[id].flags;
-    textOfAny |= nodes[id].flags & texts;
+    textOfAny = uint8_t(textOfAny | (nodes[id].flags & texts));
     node.highest = std::max(node.highest, nodes[id].highest);
     return nodes[id].fingerprint;
   };

@@ -76,6 +76,7 @@ Status GrammarMasks::mask(Recognizer::State state, std::span<uint32_t> words) {
     return Status::success();
   }
   std::ranges::fill(words, 0);
+  recognizer.beginSteps();
   compute(state, words);
   if (!recognizer.status().ok())
     return recognizer.status();

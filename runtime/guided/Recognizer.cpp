@@ -35,6 +35,14 @@ void Recognizer::checkSize() {
     failure = lexemes.arena().status();
 }
 
+bool Recognizer::step() {
+  if (++stepsTaken > limits.steps && failure.ok())
+    failure = Status::error("INGOT-E6605", "the grammar of this request is too ambiguous: more "
+                                           "than " + std::to_string(limits.steps) +
+                                               " steps at once");
+  return failure.ok();
+}
+
 Recognizer::State Recognizer::internState(std::vector<Thread> &threads, bool mayEnd) {
   if (threads.empty() && !mayEnd)
     return dead;
@@ -122,6 +130,8 @@ void Recognizer::complete(uint32_t first, std::vector<Item> &out) {
   while (!open.empty()) {
     const uint32_t target = open.back();
     open.pop_back();
+    if (!step())
+      return;
     if (target == 0) {
       found.push_back({0, 0});
       continue;
@@ -132,6 +142,8 @@ void Recognizer::complete(uint32_t first, std::vector<Item> &out) {
       continue;
     }
     for (const Item &item : waiting(returns[target])) {
+      if (!step())
+        return;
       if (item.suffix != 0)
         found.push_back(item);
       if (grammar->suffixes()[item.suffix].nullable && seen.insert(item.target).second)

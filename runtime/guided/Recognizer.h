@@ -12,9 +12,10 @@
 
 namespace ingot::runtime::guided {
 
-/// What bounds a recognizer: past it every state is dead and status() is INGOT-E6605.
+/// What bounds a recognizer: past it new states are dead and status() is INGOT-E6605.
 struct RecognizerLimits {
   size_t bytes = size_t(256) << 20; ///< of its tables, about
+  size_t steps = 200000;            ///< new items for one byte of run(), or one mask
 };
 
 /// Earley's algorithm over bytes whose states are kept: a state is what may follow, so equal
@@ -59,10 +60,15 @@ public:
 
   /// The state after all of `text`.
   State run(State state, std::string_view text) {
-    for (char byte : text)
+    for (char byte : text) {
+      beginSteps();
       state = next(state, uint8_t(byte));
+    }
     return state;
   }
+
+  /// The limit of steps begins anew.
+  void beginSteps() { stepsTaken = 0; }
 
   Lexemes &lexer() { return lexemes; }
   size_t stateCount() const { return states.size(); }
@@ -106,11 +112,14 @@ private:
   uint32_t internReturn(uint32_t set, uint32_t rule);
   void makeThreads(Closure &closure, uint32_t set);
   void checkSize();
+  /// Counts one item; false where that is too many.
+  bool step();
 
   std::shared_ptr<const Grammar> grammar;
   RecognizerLimits limits;
   Lexemes lexemes;
   size_t classCount;
+  size_t stepsTaken = 0;
   Status failure;
   ItemLists lists;
   std::vector<ItemSet> sets;
