@@ -22,8 +22,7 @@ GrammarMasks::GrammarMasks(std::shared_ptr<const Grammar> grammar,
 }
 
 /// Sets the bits of the tokens of `trie` whose bytes `state` lets pass.
-void GrammarMasks::walk(const TokenTrie &trie, Recognizer::State state,
-                        std::span<uint32_t> words) {
+void GrammarMasks::walk(const TokenTrie &trie, Recognizer::State state, std::span<uint32_t> words) {
   path[0] = state;
   for (uint32_t i = 0; i < trie.size();) {
     const TokenTrie::Node &node = trie.nodes()[i];
@@ -94,8 +93,8 @@ Status GrammarMasks::mask(Recognizer::State state, std::span<uint32_t> words) {
 
 GrammarConstraint::GrammarConstraint(std::shared_ptr<GrammarMasks> given,
                                      std::vector<int32_t> stopTokens)
-    : masks(std::move(given)), stopTokens(std::move(stopTokens)),
-      states{masks->recognizer.start()} {}
+    : masks(std::move(given)),
+      stopTokens(std::move(stopTokens)), states{masks->recognizer.start()} {}
 
 bool GrammarConstraint::stops(int32_t token) const {
   return std::ranges::find(stopTokens, token) != stopTokens.end();

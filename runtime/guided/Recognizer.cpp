@@ -35,11 +35,12 @@ void Recognizer::checkSize() {
     failure = lexemes.arena().status();
 }
 
-bool Recognizer::step() {
-  if (++stepsTaken > limits.steps && failure.ok())
+bool Recognizer::step(size_t count) {
+  stepsTaken += count;
+  if (stepsTaken > limits.steps && failure.ok())
     failure = Status::error("INGOT-E6605", "the grammar of this request is too ambiguous: more "
-                                           "than " + std::to_string(limits.steps) +
-                                               " steps at once");
+                                           "than " +
+                                               std::to_string(limits.steps) + " steps at once");
   return failure.ok();
 }
 
@@ -121,7 +122,8 @@ std::span<const Item> Recognizer::waiting(const Return &target) const {
 void Recognizer::complete(uint32_t first, std::vector<Item> &out) {
   if (first != 0 && returns[first].completed != notYet) {
     auto known = lists[returns[first].completed];
-    out.insert(out.end(), known.begin(), known.end());
+    if (step(known.size()))
+      out.insert(out.end(), known.begin(), known.end());
     return;
   }
   std::vector<Item> found;
@@ -138,6 +140,8 @@ void Recognizer::complete(uint32_t first, std::vector<Item> &out) {
     }
     if (returns[target].completed != notYet) {
       auto known = lists[returns[target].completed];
+      if (!step(known.size()))
+        return;
       found.insert(found.end(), known.begin(), known.end());
       continue;
     }

@@ -32,7 +32,8 @@ public:
   using State = uint32_t;
   static constexpr State dead = 0;
 
-  /// Where a lexeme is: what may follow in it, and the items that go on behind it (an ItemLists id).
+  /// Where a lexeme is: what may follow in it, and the items that go on behind it (an ItemLists
+  /// id).
   struct Thread {
     uint32_t behind;
     ExpressionId rest;
@@ -83,10 +84,10 @@ private:
   };
   /// A set of items with what it predicts.
   struct ItemSet {
-    uint32_t items;              ///< an ItemLists id
+    uint32_t items;                    ///< an ItemLists id
     uint32_t threadBegin, threadCount; ///< in threadPool: lexemes that begin here
     uint32_t waitBegin, waitCount;     ///< in waits
-    bool accepts;                ///< the text may end here
+    bool accepts;                      ///< the text may end here
   };
   /// Items of a set that go on when `rule` is complete.
   struct Wait {
@@ -112,8 +113,8 @@ private:
   uint32_t internReturn(uint32_t set, uint32_t rule);
   void makeThreads(Closure &closure, uint32_t set);
   void checkSize();
-  /// Counts one item; false where that is too many.
-  bool step();
+  /// Counts items; false where they are too many.
+  bool step(size_t count = 1);
 
   std::shared_ptr<const Grammar> grammar;
   RecognizerLimits limits;

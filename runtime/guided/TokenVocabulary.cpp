@@ -13,7 +13,7 @@ namespace ingot::runtime::guided {
 constexpr std::array<uint32_t, 4> sliceLengths{4, 8, 16, 32};
 
 /// Rests of tokens that are kept for one lexeme and slice.
-constexpr size_t mostRests = 1 << 16;
+constexpr size_t mostRests = 1 << 13;
 
 /// A slice whose lexeme allows fewer tokens than this part of it lists them.
 constexpr size_t sparse = 64;
@@ -78,8 +78,7 @@ private:
   /// Tokens that leave the lexeme at `node`: behind each of its ends before, something else may
   /// begin.
   void rest(const TokenTrie::Node &node, std::span<const uint32_t> tokens) {
-    for (uint32_t end = ends[node.depth]; end > 0 && rests.size() <= mostRests;
-         end = ends[end - 1])
+    for (uint32_t end = ends[node.depth]; end > 0 && rests.size() <= mostRests; end = ends[end - 1])
       for (uint32_t token : tokens)
         rests.push_back({vocabulary.text(token).substr(end), token});
   }
@@ -103,8 +102,8 @@ std::shared_ptr<const LexemeMask> TokenVocabulary::mask(Lexemes &lexemes, Expres
     if (auto known = cache.find(key); known != cache.end())
       return known->second;
   }
-  auto made = std::make_shared<const LexemeMask>(
-      LexemeWalk(*this, sliceList[slice], lexemes, state).run());
+  auto made =
+      std::make_shared<const LexemeMask>(LexemeWalk(*this, sliceList[slice], lexemes, state).run());
   std::lock_guard lock(guard);
   if (cached + made->bytes() > cacheBytes) {
     cache.clear(); // What is in use is made again.

@@ -53,8 +53,7 @@ bool matches(const Tree &tree, std::string_view text) {
   case Tree::Complement:
     return !matches(tree.parts[0], text);
   case Tree::Repeat:
-    return repeats(tree.parts[0],
-                   matches(tree.parts[0], "") ? 0 : tree.least, tree.most, text, 8);
+    return repeats(tree.parts[0], matches(tree.parts[0], "") ? 0 : tree.least, tree.most, text, 8);
   }
   return false;
 }
@@ -146,8 +145,8 @@ TEST(Expression, CountsStaySmall) {
   }
   EXPECT_LT(arena.size(), 200u);
   EXPECT_NE(nested, ExpressionArena::nothing);
-  ExpressionId search = arena.concatenation(
-      {arena.star(arena.range('a', 'z')), arena.literal("x"), arena.repeat(arena.range('a', 'z'), 0, 5000)});
+  ExpressionId search = arena.concatenation({arena.star(arena.range('a', 'z')), arena.literal("x"),
+                                             arena.repeat(arena.range('a', 'z'), 0, 5000)});
   for (int i = 0; i < 1000; ++i)
     search = arena.derivative(search, uint8_t("xyz"[i % 3]));
   EXPECT_LT(arena.size(), 20000u);
@@ -162,7 +161,8 @@ TEST(Expression, ClampedGoesOnAlike) {
   EXPECT_NE(arena.clamped(many, 100), arena.clamped(more, 100));
   ExpressionArena other;
   other.literal("something else");
-  ExpressionId same = other.concatenation(other.repeat(other.range('a', 'z'), 3, 500), other.literal("."));
+  ExpressionId same =
+      other.concatenation(other.repeat(other.range('a', 'z'), 3, 500), other.literal("."));
   EXPECT_EQ(arena.fingerprint(many), other.fingerprint(same));
 }
 

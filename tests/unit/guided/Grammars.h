@@ -37,8 +37,8 @@ struct JsonRules {
     for (char byte : {'+', '-'})
       signs.add(uint8_t(byte));
     ExpressionId whole = arena.alternation(
-        arena.literal("0"), arena.concatenation(arena.range('1', '9'),
-                                                arena.repeat(arena.range('0', '9'), 0, 19)));
+        arena.literal("0"),
+        arena.concatenation(arena.range('1', '9'), arena.repeat(arena.range('0', '9'), 0, 19)));
     integer = builder.terminal(arena.concatenation(arena.optional(arena.literal("-")), whole));
     number = builder.terminal(arena.concatenation(
         {arena.optional(arena.literal("-")), whole,
@@ -76,8 +76,8 @@ struct JsonRules {
       if (!first)
         parts.push_back(comma());
       first = false;
-      parts.insert(parts.end(),
-                   {builder.literal("\"" + name + "\""), space, builder.literal(":"), space, member});
+      parts.insert(parts.end(), {builder.literal("\"" + name + "\""), space, builder.literal(":"),
+                                 space, member});
     }
     parts.insert(parts.end(), {space, builder.literal("}")});
     return builder.sequence(parts);

@@ -21,9 +21,9 @@ std::shared_ptr<const TokenVocabulary> vocabulary() {
     for (int byte = 0; byte < 256; ++byte)
       texts.push_back(std::string(1, char(byte)));
     const std::vector<std::string> pieces{
-        "{",  "}",    "[",     "]",      "\"",   ",",  ":",   " ",       "  ",  "\n", "name", "age",
-        "a",  "b",    "1",     "23",     "-",    ".",  "e5",  "\\",      "\\u", "00", "é",    "日",
-        "本", "true", "false", "\\\"",   "null", "x",  "\t",  "\xF0\x9F", "\xE6", "ab", "/",   "0"};
+        "{",  "}",    "[",     "]",    "\"",   ",", ":",  " ",        "  ",   "\n", "name", "age",
+        "a",  "b",    "1",     "23",   "-",    ".", "e5", "\\",       "\\u",  "00", "é",    "日",
+        "本", "true", "false", "\\\"", "null", "x", "\t", "\xF0\x9F", "\xE6", "ab", "/",    "0"};
     std::mt19937 random(5);
     for (int i = 0; i < 3000; ++i) {
       std::string text;
@@ -121,8 +121,8 @@ TEST(Mask, AgreesWithTryingEveryToken) {
         const auto expected = oracle(slow, states.back());
         for (uint32_t token = 0; token < vocabulary()->size(); ++token)
           ASSERT_EQ(words[token / 32] >> (token % 32) & 1, expected[token / 32] >> (token % 32) & 1)
-              << "grammar " << &maker - makers().data() << " token '"
-              << vocabulary()->text(token) << "'";
+              << "grammar " << &maker - makers().data() << " token '" << vocabulary()->text(token)
+              << "'";
         std::vector<int32_t> allowed;
         for (int32_t token = 0; token < int32_t(vocabulary()->size()); ++token)
           if (words[size_t(token) / 32] >> (token % 32) & 1)

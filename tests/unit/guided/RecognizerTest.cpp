@@ -113,7 +113,7 @@ TEST(Recognizer, AgreesWithItsDefinition) {
       ASSERT_EQ(state != 0 && recognizer.mayEnd(state), expected.contains(text))
           << "round " << round << ", text '" << text << "'";
       ASSERT_TRUE(state == 0 || canEnd(recognizer, state))
-          << "round " << round << ", text '" << text << "'" ;
+          << "round " << round << ", text '" << text << "'";
       if (text.size() < 5)
         for (char byte : {'a', 'b'})
           texts.push_back(text + byte);

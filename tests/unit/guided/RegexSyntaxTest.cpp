@@ -149,7 +149,8 @@ TEST(RegexSyntax, AgreesWithTheStandardLibrary) {
       std::string text;
       for (size_t length = random() % 7; length > 0; --length)
         text += "ab1c"[random() % 4];
-      const bool found = whole ? std::regex_match(text, expected) : std::regex_search(text, expected);
+      const bool found =
+          whole ? std::regex_match(text, expected) : std::regex_search(text, expected);
       ASSERT_EQ(arena.matches(*id, text), found) << pattern << " on " << text;
       ++compared;
     }
