@@ -93,8 +93,8 @@ Status GrammarMasks::mask(Recognizer::State state, std::span<uint32_t> words) {
 
 GrammarConstraint::GrammarConstraint(std::shared_ptr<GrammarMasks> given,
                                      std::vector<int32_t> stopTokens)
-    : masks(std::move(given)),
-      stopTokens(std::move(stopTokens)), states{masks->recognizer.start()} {}
+    : masks(std::move(given)), stopTokens(std::move(stopTokens)),
+      states{masks->recognizer.start()} {}
 
 bool GrammarConstraint::stops(int32_t token) const {
   return std::ranges::find(stopTokens, token) != stopTokens.end();

@@ -69,10 +69,10 @@ std::vector<Maker> makers() {
                                  regex(builder, "a.b|[é日]", {Spelling::JsonString, true, false}),
                                  builder.literal("\"")});
       },
-      [](GrammarBuilder &builder) { // Words that may end anywhere, and rings.
+      [](GrammarBuilder &builder) { // Words that may end anywhere.
         Symbol word = regex(builder, "[a-z ]+"), list = builder.rule();
         builder.add(list, {word});
-        builder.add(list, {list, list});
+        builder.add(list, {list, word});
         return builder.sequence({list, builder.literal("."), builder.optional(list)});
       },
       [](GrammarBuilder &builder) { // More lexemes in flight than are walked one by one.
