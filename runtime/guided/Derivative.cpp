@@ -152,7 +152,7 @@ ExpressionId ExpressionArena::clamped(ExpressionId id, uint32_t steps) {
   // Whether an intersection has an end depends on counts beyond `steps`. Without the upper bounds
   // above n it has the same texts of up to n bytes, and maybe longer ones: where whatever is
   // reached can end within n - steps bytes, the bounds take no end away.
-  for (uint32_t slack : {4u, 12u, 36u}) {
+  for (uint32_t slack : {16u, 40u}) {
     if (!countsAbove(id, steps + slack))
       break;
     const ExpressionId open = clamp(id, {steps + slack, true}, 0);
@@ -198,10 +198,10 @@ ExpressionId ExpressionArena::clamp(ExpressionId id, Horizon horizon, int depth)
   return result;
 }
 
-/// How many bytes the way to an end takes at most, from wherever `id` can lead; ~0u where there are
+/// A bound on the bytes of the shortest way to an end from wherever `id` can lead; ~0u where there are
 /// too many states to tell.
 uint32_t ExpressionArena::longestEnd(ExpressionId id) {
-  constexpr size_t mostStates = 256;
+  constexpr size_t mostStates = 192;
   auto [place, isNew] = longestEnds.try_emplace(id, ~0u);
   if (!isNew)
     return place->second;
@@ -235,7 +235,11 @@ uint32_t ExpressionArena::longestEnd(ExpressionId id) {
   for (size_t i = 0; i < reached.size(); ++i)
     for (size_t previous : before[reached[i]])
       reach(previous, distance[reached[i]] + 1);
-  return longestEnds[id] = reached.empty() ? 0 : distance[reached.back()];
+  // What is reached from here has no longer ways.
+  const uint32_t longest = reached.empty() ? 0 : distance[reached.back()];
+  for (ExpressionId state : states)
+    longestEnds[state] = longest;
+  return longest;
 }
 
 } // namespace ingot::runtime::guided
