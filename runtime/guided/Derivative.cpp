@@ -18,6 +18,8 @@ ExpressionId ExpressionArena::derivative(ExpressionId id, uint8_t byte) {
 }
 
 ExpressionId ExpressionArena::deriveConcatenation(ExpressionId id, uint8_t byte, int depth) {
+  if (const Node node = nodes[id]; !nullable(node.a))
+    return concatenation(derive(node.a, byte, depth + 1), node.b);
   std::vector<ExpressionId> results;
   for (;;) {
     const Node node = nodes[id];
@@ -91,12 +93,16 @@ bool ExpressionArena::isEmpty(ExpressionId id, size_t stateLimit) {
   return !explore(id, stateLimit);
 }
 
+void ExpressionArena::classify() {
+  if (classified == sets.size())
+    return;
+  classes = ByteClasses(sets);
+  classified = sets.size();
+}
+
 /// Breadth first to a derivative that is known to match something.
 bool ExpressionArena::explore(ExpressionId id, size_t stateLimit) {
-  if (classified != sets.size()) {
-    classes = ByteClasses(sets);
-    classified = sets.size();
-  }
+  classify();
   std::vector<ExpressionId> seen{id};
   std::vector<size_t> parent{0};
   std::unordered_map<ExpressionId, bool> known{{id, true}};
@@ -139,45 +145,101 @@ bool ExpressionArena::matches(ExpressionId id, std::string_view text) {
 }
 
 ExpressionId ExpressionArena::clamped(ExpressionId id, uint32_t steps) {
-  return nodes[id].flags & Positive ? clamp(id, steps, 0) : id;
+  if (!countsAbove(id, steps))
+    return id;
+  if (nodes[id].flags & Positive)
+    return clamp(id, {steps, false}, 0);
+  // Whether an intersection has an end depends on counts beyond `steps`. Without the upper bounds
+  // above n it has the same texts of up to n bytes, and maybe longer ones: where whatever is
+  // reached can end within n - steps bytes, the bounds take no end away.
+  for (uint32_t slack : {16u, 40u}) {
+    if (!countsAbove(id, steps + slack))
+      break;
+    const ExpressionId open = clamp(id, {steps + slack, true}, 0);
+    if (open != id && longestEnd(open) <= slack)
+      return open;
+  }
+  return id;
 }
 
-/// A count that `steps` bytes cannot reach is steps + 1: every round takes a byte at least, or
-/// the operand is nullable and the minimum 0.
-ExpressionId ExpressionArena::clamp(ExpressionId id, uint32_t steps, int depth) {
-  if (!countsAbove(id, steps + 1))
+/// A count above the horizon is endless: within so many bytes it is not used up, as every round
+/// takes a byte at least (or the operand is nullable and the minimum 0). A minimum above it is
+/// never reached, unless only upper bounds are to go.
+ExpressionId ExpressionArena::clamp(ExpressionId id, Horizon horizon, int depth) {
+  if (!countsAbove(id, horizon.steps))
     return id;
   if (depth > deepest)
     return fail("nested more than " + std::to_string(deepest) + " deep");
-  uint64_t key = uint64_t(id) << 32 | steps;
+  uint64_t key = (uint64_t(id) << 32 | horizon.steps) << 1 | uint64_t(horizon.upperOnly);
   if (auto known = clampedParts.find(key); known != clampedParts.end())
     return known->second;
   const Node node = nodes[id];
   ExpressionId result = id;
-  auto count = [&](uint32_t value) {
-    return value == unbounded ? value : std::min(value, steps + 1);
-  };
   if (node.kind == Kind::Concatenation) {
     std::vector<ExpressionId> parts;
     ExpressionId rest = id;
     for (; nodes[rest].kind == Kind::Concatenation; rest = nodes[rest].b)
-      parts.push_back(clamp(nodes[rest].a, steps, depth + 1));
-    parts.push_back(clamp(rest, steps, depth + 1));
+      parts.push_back(clamp(nodes[rest].a, horizon, depth + 1));
+    parts.push_back(clamp(rest, horizon, depth + 1));
     result = concatenation(parts);
   } else if (node.kind == Kind::Repeat) {
-    result = repeat(clamp(node.a, steps, depth + 1), count(node.b), count(node.c));
-  } else if (node.kind == Kind::Complement) {
-    result = complement(clamp(node.a, steps, depth + 1));
-  } else {
+    const bool never = node.b > horizon.steps && !horizon.upperOnly;
+    result = repeat(clamp(node.a, horizon, depth + 1), never ? unbounded : node.b,
+                    node.c > horizon.steps ? unbounded : node.c);
+  } else if (node.kind == Kind::Alternation || node.kind == Kind::Intersection) {
     std::vector<ExpressionId> parts;
     for (uint32_t i = 0; i < node.b; ++i)
-      parts.push_back(clamp(operands[node.a + i], steps, depth + 1));
+      parts.push_back(clamp(operands[node.a + i], horizon, depth + 1));
     result = node.kind == Kind::Alternation ? alternation(parts) : intersection(parts);
-  }
+  } // A complement stays: fewer texts in it are more outside.
   if (clampedParts.size() >= mostRemembered)
     clampedParts.clear();
   clampedParts.emplace(key, result);
   return result;
+}
+
+/// A bound on the bytes of the shortest way to an end from wherever `id` can lead; ~0u where there are
+/// too many states to tell.
+uint32_t ExpressionArena::longestEnd(ExpressionId id) {
+  constexpr size_t mostStates = 192;
+  auto [place, isNew] = longestEnds.try_emplace(id, ~0u);
+  if (!isNew)
+    return place->second;
+  classify();
+  std::vector<ExpressionId> states{id};
+  std::unordered_map<ExpressionId, size_t> index{{id, 0}};
+  std::vector<std::vector<size_t>> before(1);
+  for (size_t i = 0; i < states.size(); ++i)
+    for (uint32_t which = 0; which < classes.count; ++which) {
+      const ExpressionId next = derive(states[i], classes.representative[which], 0);
+      auto [known, fresh] = index.try_emplace(next, states.size());
+      if (fresh) {
+        if (states.size() == mostStates)
+          return ~0u;
+        states.push_back(next);
+        before.emplace_back();
+      }
+      before[known->second].push_back(i);
+    }
+  std::vector<size_t> reached;
+  std::vector<uint32_t> distance(states.size(), ~0u);
+  auto reach = [&](size_t state, uint32_t steps) {
+    if (distance[state] == ~0u) {
+      distance[state] = steps;
+      reached.push_back(state);
+    }
+  };
+  for (size_t i = 0; i < states.size(); ++i)
+    if (nullable(states[i]))
+      reach(i, 0);
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (size_t previous : before[reached[i]])
+      reach(previous, distance[reached[i]] + 1);
+  // What is reached from here has no longer ways.
+  const uint32_t longest = reached.empty() ? 0 : distance[reached.back()];
+  for (ExpressionId state : states)
+    longestEnds[state] = longest;
+  return longest;
 }
 
 } // namespace ingot::runtime::guided

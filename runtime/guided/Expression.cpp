@@ -50,7 +50,7 @@ void ExpressionArena::describe(Node &node, std::span<const ExpressionId> list,
   bool isNullable = node.kind != Kind::Alternation && node.kind != Kind::Bytes;
   auto child = [&](ExpressionId id) {
     positive &= nodes[id].flags;
-    textOfAny |= nodes[id].flags & texts;
+    textOfAny = uint8_t(textOfAny | (nodes[id].flags & texts));
     node.highest = std::max(node.highest, nodes[id].highest);
     return nodes[id].fingerprint;
   };
@@ -89,7 +89,8 @@ void ExpressionArena::describe(Node &node, std::span<const ExpressionId> list,
   case Kind::Repeat:
     hash = mixed(hash ^ child(node.a));
     hash = mixed(hash ^ (uint64_t(node.b) << 32 | node.c));
-    node.highest = std::max({node.highest, node.b, node.c == unbounded ? 0 : node.c});
+    for (uint32_t count : {node.b, node.c})
+      node.highest = std::max(node.highest, count == unbounded ? 0 : count);
     isNullable = node.b == 0;
     break;
   }
@@ -232,6 +233,8 @@ ExpressionId ExpressionArena::prepend(ExpressionId first, ExpressionId second) {
 }
 
 ExpressionId ExpressionArena::concatenation(ExpressionId first, ExpressionId second) {
+  if (first == nothing || first == empty)
+    return first == empty ? second : nothing;
   if (nodes[first].kind != Kind::Concatenation)
     return prepend(first, second);
   if (second == nothing || second == empty)

@@ -77,6 +77,15 @@ public:
   bool nullable(ExpressionId id) const { return nodes[id].flags & Nullable; }
   /// What may follow `byte` in texts of `id` that begin with it.
   ExpressionId derivative(ExpressionId id, uint8_t byte);
+  /// The derivative of what begins with one set of bytes and always has an end: true, and `next`.
+  bool simpleStep(ExpressionId id, uint8_t byte, ExpressionId &next) const {
+    const Node &node = nodes[id];
+    if (!(node.flags & Positive) || node.kind != Kind::Concatenation ||
+        nodes[node.a].kind != Kind::Bytes)
+      return false;
+    next = sets[nodes[node.a].a].contains(byte) ? node.b : nothing;
+    return true;
+  }
   /// Whether no text matches. Intersections and complements are explored, over at most
   /// `stateLimit` derivatives; where that is not enough the answer is "not empty" and status()
   /// INGOT-E6601.
@@ -84,9 +93,9 @@ public:
   /// Whether all of `text` matches.
   bool matches(ExpressionId id, std::string_view text);
 
-  /// `id` with every count above `steps` made one that `steps` bytes cannot tell from it: equal
-  /// results of two expressions mean that they go on alike over that many bytes, ends included.
-  /// What has intersections or complements stays: whether it has an end depends on all counts.
+  /// `id` without counts that `steps` bytes cannot use up, as far as that is known to make no
+  /// difference over so many bytes, ends and dead ends included. For asking, not for keeping: what
+  /// it matches beyond is not what `id` does.
   ExpressionId clamped(ExpressionId id, uint32_t steps);
   /// 64 bits that depend on the structure of `id` alone, not on its arena.
   uint64_t fingerprint(ExpressionId id) const { return nodes[id].fingerprint; }
@@ -151,7 +160,13 @@ private:
   ExpressionId derive(ExpressionId id, uint8_t byte, int depth);
   ExpressionId deriveConcatenation(ExpressionId id, uint8_t byte, int depth);
   ExpressionId deriveCompound(const Node &node, uint8_t byte, int depth);
-  ExpressionId clamp(ExpressionId id, uint32_t steps, int depth);
+  struct Horizon {
+    uint32_t steps;
+    bool upperOnly; ///< only upper bounds go
+  };
+  ExpressionId clamp(ExpressionId id, Horizon horizon, int depth);
+  uint32_t longestEnd(ExpressionId id);
+  void classify();
   bool explore(ExpressionId id, size_t stateLimit);
   ExpressionId fail(std::string_view what);
 
@@ -165,7 +180,8 @@ private:
   ByteClasses classes; ///< of the first `classified` sets
   size_t classified = 0;
   std::unordered_map<uint64_t, ExpressionId> derived;      ///< of compound parts, by id and byte
-  std::unordered_map<uint64_t, ExpressionId> clampedParts; ///< by id and steps
+  std::unordered_map<uint64_t, ExpressionId> clampedParts; ///< by id and horizon
+  std::unordered_map<ExpressionId, uint32_t> longestEnds;
 };
 
 } // namespace ingot::runtime::guided

@@ -22,8 +22,7 @@ GrammarMasks::GrammarMasks(std::shared_ptr<const Grammar> grammar,
 }
 
 /// Sets the bits of the tokens of `trie` whose bytes `state` lets pass.
-void GrammarMasks::walk(const TokenTrie &trie, Recognizer::State state,
-                        std::span<uint32_t> words) {
+void GrammarMasks::walk(const TokenTrie &trie, Recognizer::State state, std::span<uint32_t> words) {
   path[0] = state;
   for (uint32_t i = 0; i < trie.size();) {
     const TokenTrie::Node &node = trie.nodes()[i];
@@ -76,6 +75,7 @@ Status GrammarMasks::mask(Recognizer::State state, std::span<uint32_t> words) {
     return Status::success();
   }
   std::ranges::fill(words, 0);
+  recognizer.beginSteps();
   compute(state, words);
   if (!recognizer.status().ok())
     return recognizer.status();

@@ -3,7 +3,10 @@
 #pragma once
 
 #include "runtime/guided/Expression.h"
+#include "runtime/guided/PlainText.h"
 
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ingot::runtime::guided {
@@ -26,6 +29,10 @@ public:
   }
 
   bool nullable(ExpressionId state) const { return expressions.nullable(state); }
+  /// Up to how many bytes of a kind of plain text, from a character's start on, no such text leads
+  /// to nothing; `most` at the most.
+  uint32_t safeBytes(ExpressionId state, Plain kind, uint32_t most);
+
   ExpressionArena &arena() { return expressions; }
   const ExpressionArena &arena() const { return expressions; }
   const ByteClasses &byteClasses() const { return classes; }
@@ -39,8 +46,10 @@ private:
 
   ExpressionArena expressions;
   ByteClasses classes;
-  std::vector<uint32_t> rowOf; ///< by state; 0: none yet
+  std::vector<std::pair<uint8_t, uint8_t>> plainBytes; ///< one of each class and kinds
+  std::vector<uint32_t> rowOf;                         ///< by state; 0: none yet
   std::vector<ExpressionId> rows;
+  std::unordered_map<uint64_t, uint32_t> safe; ///< by state, kind and most
 };
 
 } // namespace ingot::runtime::guided

@@ -85,7 +85,7 @@ void Recognizer::close(uint32_t set) {
   Closure closure;
   for (const Item &item : lists[sets[set].items])
     closure.add(item);
-  while (!closure.open.empty()) {
+  while (!closure.open.empty() && step()) {
     const Item item = closure.open.back();
     closure.open.pop_back();
     predict(closure, item);

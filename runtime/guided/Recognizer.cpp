@@ -35,6 +35,15 @@ void Recognizer::checkSize() {
     failure = lexemes.arena().status();
 }
 
+bool Recognizer::step(size_t count) {
+  stepsTaken += count;
+  if (stepsTaken > limits.steps && failure.ok())
+    failure = Status::error("INGOT-E6605", "the grammar of this request is too ambiguous: more "
+                                           "than " +
+                                               std::to_string(limits.steps) + " steps at once");
+  return failure.ok();
+}
+
 Recognizer::State Recognizer::internState(std::vector<Thread> &threads, bool mayEnd) {
   if (threads.empty() && !mayEnd)
     return dead;
@@ -113,7 +122,8 @@ std::span<const Item> Recognizer::waiting(const Return &target) const {
 void Recognizer::complete(uint32_t first, std::vector<Item> &out) {
   if (first != 0 && returns[first].completed != notYet) {
     auto known = lists[returns[first].completed];
-    out.insert(out.end(), known.begin(), known.end());
+    if (step(known.size()))
+      out.insert(out.end(), known.begin(), known.end());
     return;
   }
   std::vector<Item> found;
@@ -122,16 +132,22 @@ void Recognizer::complete(uint32_t first, std::vector<Item> &out) {
   while (!open.empty()) {
     const uint32_t target = open.back();
     open.pop_back();
+    if (!step())
+      return;
     if (target == 0) {
       found.push_back({0, 0});
       continue;
     }
     if (returns[target].completed != notYet) {
       auto known = lists[returns[target].completed];
+      if (!step(known.size()))
+        return;
       found.insert(found.end(), known.begin(), known.end());
       continue;
     }
     for (const Item &item : waiting(returns[target])) {
+      if (!step())
+        return;
       if (item.suffix != 0)
         found.push_back(item);
       if (grammar->suffixes()[item.suffix].nullable && seen.insert(item.target).second)

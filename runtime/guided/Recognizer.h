@@ -12,9 +12,10 @@
 
 namespace ingot::runtime::guided {
 
-/// What bounds a recognizer: past it every state is dead and status() is INGOT-E6605.
+/// What bounds a recognizer: past it new states are dead and status() is INGOT-E6605.
 struct RecognizerLimits {
   size_t bytes = size_t(256) << 20; ///< of its tables, about
+  size_t steps = 200000;            ///< new items for one byte of run(), or one mask
 };
 
 /// Earley's algorithm over bytes whose states are kept: a state is what may follow, so equal
@@ -31,7 +32,8 @@ public:
   using State = uint32_t;
   static constexpr State dead = 0;
 
-  /// Where a lexeme is: what may follow in it, and the items that go on behind it (an ItemLists id).
+  /// Where a lexeme is: what may follow in it, and the items that go on behind it (an ItemLists
+  /// id).
   struct Thread {
     uint32_t behind;
     ExpressionId rest;
@@ -59,10 +61,15 @@ public:
 
   /// The state after all of `text`.
   State run(State state, std::string_view text) {
-    for (char byte : text)
+    for (char byte : text) {
+      beginSteps();
       state = next(state, uint8_t(byte));
+    }
     return state;
   }
+
+  /// The limit of steps begins anew.
+  void beginSteps() { stepsTaken = 0; }
 
   Lexemes &lexer() { return lexemes; }
   size_t stateCount() const { return states.size(); }
@@ -77,10 +84,10 @@ private:
   };
   /// A set of items with what it predicts.
   struct ItemSet {
-    uint32_t items;              ///< an ItemLists id
+    uint32_t items;                    ///< an ItemLists id
     uint32_t threadBegin, threadCount; ///< in threadPool: lexemes that begin here
     uint32_t waitBegin, waitCount;     ///< in waits
-    bool accepts;                ///< the text may end here
+    bool accepts;                      ///< the text may end here
   };
   /// Items of a set that go on when `rule` is complete.
   struct Wait {
@@ -106,11 +113,14 @@ private:
   uint32_t internReturn(uint32_t set, uint32_t rule);
   void makeThreads(Closure &closure, uint32_t set);
   void checkSize();
+  /// Counts items; false where they are too many.
+  bool step(size_t count = 1);
 
   std::shared_ptr<const Grammar> grammar;
   RecognizerLimits limits;
   Lexemes lexemes;
   size_t classCount;
+  size_t stepsTaken = 0;
   Status failure;
   ItemLists lists;
   std::vector<ItemSet> sets;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens as a tree of their bytes, in arrays that can be stored as they are.
+// Tokens as a tree of their bytes, in flat arrays.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ public:
     uint32_t firstToken; ///< in tokens(): those that end here go to the next node's
     uint16_t depth;      ///< bytes before this one
     uint8_t byte;
+    uint8_t under; ///< Plain: what all texts below consist of, from a character's start on
   };
 
   /// A text and the token that it stands for; texts may come up twice.
@@ -30,10 +31,6 @@ public:
   TokenTrie() : TokenTrie(std::vector<Entry>()) {}
   /// Empty texts are left out.
   explicit TokenTrie(std::vector<Entry> entries);
-  /// Of stored arrays, which must be those of a trie.
-  TokenTrie(std::vector<Node> nodes, std::vector<uint32_t> tokens)
-      : nodeList(std::move(nodes)), tokenList(std::move(tokens)) {}
-
   std::span<const Node> nodes() const { return nodeList; }
   std::span<const uint32_t> tokens() const { return tokenList; }
   /// Nodes without the sentinel.
@@ -49,10 +46,15 @@ public:
             nodeList[nodeList[node].end].firstToken - nodeList[node].firstToken};
   }
   size_t depth() const { return deepest; }
+  /// Bytes of the longest text below a node, 255 for more.
+  uint8_t height(uint32_t node) const { return heights[node]; }
 
 private:
+  void markPlain();
+
   std::vector<Node> nodeList;
   std::vector<uint32_t> tokenList;
+  std::vector<uint8_t> heights;
   size_t deepest = 0;
 };
 

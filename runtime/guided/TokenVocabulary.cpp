@@ -13,7 +13,7 @@ namespace ingot::runtime::guided {
 constexpr std::array<uint32_t, 4> sliceLengths{4, 8, 16, 32};
 
 /// Rests of tokens that are kept for one lexeme and slice.
-constexpr size_t mostRests = 1 << 16;
+constexpr size_t mostRests = 1 << 13;
 
 /// A slice whose lexeme allows fewer tokens than this part of it lists them.
 constexpr size_t sparse = 64;
@@ -56,6 +56,12 @@ public:
         i = node.end;
         continue;
       }
+      if (node.under != 0 && plainBelow(i, next)) {
+        auto tokens = trie.tokensUnder(i);
+        mask.tokens.insert(mask.tokens.end(), tokens.begin(), tokens.end());
+        i = node.end;
+        continue;
+      }
       states[node.depth + 1] = next;
       // How many of the bytes so far, at the last end of the lexeme.
       ends[node.depth + 1] = lexemes.nullable(next) ? node.depth + 1u : ends[node.depth];
@@ -75,11 +81,24 @@ public:
   }
 
 private:
+  /// Whether all that is below `node` stays in the lexeme since it is plain text.
+  bool plainBelow(uint32_t node, ExpressionId state) {
+    if (state != plainState) {
+      plainState = state;
+      for (size_t i = 0; i < plainKinds.size(); ++i)
+        plainBytes[i] = lexemes.safeBytes(state, plainKinds[i], uint32_t(trie.depth()));
+    }
+    const uint8_t height = trie.height(node), under = trie.nodes()[node].under;
+    for (size_t i = 0; i < plainKinds.size(); ++i)
+      if (under & plainKinds[i] && plainBytes[i] >= height)
+        return true;
+    return false;
+  }
+
   /// Tokens that leave the lexeme at `node`: behind each of its ends before, something else may
   /// begin.
   void rest(const TokenTrie::Node &node, std::span<const uint32_t> tokens) {
-    for (uint32_t end = ends[node.depth]; end > 0 && rests.size() <= mostRests;
-         end = ends[end - 1])
+    for (uint32_t end = ends[node.depth]; end > 0 && rests.size() <= mostRests; end = ends[end - 1])
       for (uint32_t token : tokens)
         rests.push_back({vocabulary.text(token).substr(end), token});
   }
@@ -90,6 +109,8 @@ private:
   std::vector<ExpressionId> states; ///< by depth
   std::vector<uint32_t> ends;       ///< by depth
   std::vector<TokenTrie::Entry> rests;
+  ExpressionId plainState = ExpressionArena::nothing; ///< the latest that was asked about
+  std::array<uint32_t, plainKinds.size()> plainBytes{};
 };
 
 } // namespace
@@ -103,8 +124,8 @@ std::shared_ptr<const LexemeMask> TokenVocabulary::mask(Lexemes &lexemes, Expres
     if (auto known = cache.find(key); known != cache.end())
       return known->second;
   }
-  auto made = std::make_shared<const LexemeMask>(
-      LexemeWalk(*this, sliceList[slice], lexemes, state).run());
+  auto made =
+      std::make_shared<const LexemeMask>(LexemeWalk(*this, sliceList[slice], lexemes, state).run());
   std::lock_guard lock(guard);
   if (cached + made->bytes() > cacheBytes) {
     cache.clear(); // What is in use is made again.

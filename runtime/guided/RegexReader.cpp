@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reader of ECMA-262's expressions: recursive descent over code points.
-#include "runtime/guided/RegexSyntax.h"
-
 #include "runtime/guided/RegexReader.h"
+
+#include <algorithm>
+#include <vector>
 
 namespace ingot::runtime::guided {
 
