@@ -14,9 +14,9 @@ GENERATED = (".inc", "_generated.h", ".pb.h", "/SourceDigest.h")
 # What both halves use by name and by size.
 SHARED = ["runtime/schema/Names.h", "runtime/schema/KernelAbi.h"]
 
-RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/devices", "runtime/engine",
-                 "runtime/serving", "runtime/jinja", "runtime/chat", "runtime/api", "runtime/tools",
-                 "runtime/server"]
+RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/guided", "runtime/devices",
+                 "runtime/engine", "runtime/serving", "runtime/jinja", "runtime/chat",
+                 "runtime/api", "runtime/tools", "runtime/server"]
 
 # The folders of targets, as the list of them includes them.
 TARGETS = re.findall(r'^#include "(codegen/\w+)/',
@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "runtime/include": [],
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
     "runtime/simulator": ["runtime/devices/cuda/DriverApi.h"],
-    "runtime/api": RUNTIME_ORDER[:7] + ["runtime/include"],
+    "runtime/api": RUNTIME_ORDER[:8] + ["runtime/include"],
     "numerics": [],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine", "runtime/schema/Names.h"],

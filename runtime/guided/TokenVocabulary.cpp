@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks of lexemes over tokens.
+#include "runtime/guided/TokenVocabulary.h"
+
+#include "runtime/guided/Hash.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ingot::runtime::guided {
+
+/// The longest tokens of each slice but the last.
+constexpr std::array<uint32_t, 4> sliceLengths{4, 8, 16, 32};
+
+/// Rests of tokens that are kept for one lexeme and slice.
+constexpr size_t mostRests = 1 << 13;
+
+/// A slice whose lexeme allows fewer tokens than this part of it lists them.
+constexpr size_t sparse = 64;
+
+TokenVocabulary::TokenVocabulary(std::vector<std::string> given, size_t cacheBytes)
+    : texts(std::move(given)), cacheBytes(cacheBytes) {
+  std::array<std::vector<TokenTrie::Entry>, sliceLengths.size() + 1> entries;
+  for (size_t token = 0; token < texts.size(); ++token) {
+    auto slice = std::ranges::lower_bound(sliceLengths, texts[token].size());
+    entries[size_t(slice - sliceLengths.begin())].push_back({texts[token], uint32_t(token)});
+  }
+  for (auto &list : entries) {
+    TokenTrie trie(std::move(list));
+    if (trie.size() > 0) {
+      const auto longest = uint32_t(trie.depth());
+      sliceList.push_back({longest, std::move(trie)});
+    }
+  }
+}
+
+namespace {
+
+/// One walk of a lexeme over a slice.
+class LexemeWalk {
+public:
+  LexemeWalk(const TokenVocabulary &vocabulary, const TokenVocabulary::Slice &slice,
+             Lexemes &lexemes, ExpressionId start)
+      : vocabulary(vocabulary), trie(slice.trie), lexemes(lexemes), states(trie.depth() + 1),
+        ends(trie.depth() + 1) {
+    states[0] = start;
+  }
+
+  LexemeMask run() {
+    LexemeMask mask;
+    for (uint32_t i = 0; i < trie.size();) {
+      const TokenTrie::Node &node = trie.nodes()[i];
+      const ExpressionId next = lexemes.next(states[node.depth], node.byte);
+      if (next == ExpressionArena::nothing) {
+        rest(node, trie.tokensUnder(i));
+        i = node.end;
+        continue;
+      }
+      if (node.under != 0 && plainBelow(i, next)) {
+        auto tokens = trie.tokensUnder(i);
+        mask.tokens.insert(mask.tokens.end(), tokens.begin(), tokens.end());
+        i = node.end;
+        continue;
+      }
+      states[node.depth + 1] = next;
+      // How many of the bytes so far, at the last end of the lexeme.
+      ends[node.depth + 1] = lexemes.nullable(next) ? node.depth + 1u : ends[node.depth];
+      auto tokens = trie.tokensAt(i);
+      mask.tokens.insert(mask.tokens.end(), tokens.begin(), tokens.end());
+      ++i;
+    }
+    if (mask.tokens.size() > vocabulary.words() / sparse * 8) {
+      mask.words.resize(vocabulary.words());
+      allow(mask.words, mask.tokens);
+      mask.tokens = {};
+    }
+    mask.restsComplete = rests.size() <= mostRests;
+    if (mask.restsComplete)
+      mask.rests = TokenTrie(std::move(rests));
+    return mask;
+  }
+
+private:
+  /// Whether all that is below `node` stays in the lexeme since it is plain text.
+  bool plainBelow(uint32_t node, ExpressionId state) {
+    if (state != plainState) {
+      plainState = state;
+      for (size_t i = 0; i < plainKinds.size(); ++i)
+        plainBytes[i] = lexemes.safeBytes(state, plainKinds[i], uint32_t(trie.depth()));
+    }
+    const uint8_t height = trie.height(node), under = trie.nodes()[node].under;
+    for (size_t i = 0; i < plainKinds.size(); ++i)
+      if (under & plainKinds[i] && plainBytes[i] >= height)
+        return true;
+    return false;
+  }
+
+  /// Tokens that leave the lexeme at `node`: behind each of its ends before, something else may
+  /// begin.
+  void rest(const TokenTrie::Node &node, std::span<const uint32_t> tokens) {
+    for (uint32_t end = ends[node.depth]; end > 0 && rests.size() <= mostRests; end = ends[end - 1])
+      for (uint32_t token : tokens)
+        rests.push_back({vocabulary.text(token).substr(end), token});
+  }
+
+  const TokenVocabulary &vocabulary;
+  const TokenTrie &trie;
+  Lexemes &lexemes;
+  std::vector<ExpressionId> states; ///< by depth
+  std::vector<uint32_t> ends;       ///< by depth
+  std::vector<TokenTrie::Entry> rests;
+  ExpressionId plainState = ExpressionArena::nothing; ///< the latest that was asked about
+  std::array<uint32_t, plainKinds.size()> plainBytes{};
+};
+
+} // namespace
+
+std::shared_ptr<const LexemeMask> TokenVocabulary::mask(Lexemes &lexemes, ExpressionId state,
+                                                        size_t slice) const {
+  state = lexemes.arena().clamped(state, sliceList[slice].longest);
+  const uint64_t key = mixed(lexemes.arena().fingerprint(state) + slice);
+  {
+    std::lock_guard lock(guard);
+    if (auto known = cache.find(key); known != cache.end())
+      return known->second;
+  }
+  auto made =
+      std::make_shared<const LexemeMask>(LexemeWalk(*this, sliceList[slice], lexemes, state).run());
+  std::lock_guard lock(guard);
+  if (cached + made->bytes() > cacheBytes) {
+    cache.clear(); // What is in use is made again.
+    cached = 0;
+  }
+  if (cache.emplace(key, made).second)
+    cached += made->bytes();
+  return made;
+}
+
+} // namespace ingot::runtime::guided

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How known texts (names of members, constants) are written between the quotes of a JSON string.
+#pragma once
+
+#include "runtime/guided/Expression.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ingot::runtime::guided {
+
+/// The shortest spelling: escapes only where JSON needs them.
+std::string plainSpelling(std::string_view text);
+
+/// `text` as answers write it: printable ASCII as itself; quotes, backslashes, controls and what is
+/// beyond ASCII in every spelling.
+ExpressionId writtenText(ExpressionArena &arena, std::string_view text);
+
+/// Any of `texts` as answers write them, as a tree of their common beginnings.
+ExpressionId writtenTexts(ExpressionArena &arena, std::span<const std::string> texts);
+
+/// Any of `texts` in every spelling, as a tree of their common beginnings: what names that are none
+/// of them must not be.
+ExpressionId anySpelling(ExpressionArena &arena, std::span<const std::string> texts);
+
+} // namespace ingot::runtime::guided

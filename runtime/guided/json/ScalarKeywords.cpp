@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keywords of numbers and strings, and what the readings of all keywords share.
+#include "runtime/guided/Characters.h"
+#include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/json/SchemaMeaning.h"
+#include "runtime/guided/json/StringFormats.h"
+
+#include <algorithm>
+
+namespace ingot::runtime::guided {
+
+using Kind = JsonValue::Kind;
+
+bool SchemaMeaning::has(JsonId schema, std::string_view name) const {
+  return document.member(schema, name) != noJson;
+}
+
+bool SchemaMeaning::isKind(JsonId value, JsonValue::Kind kind, std::string_view what) {
+  if (document[value].kind == kind)
+    return true;
+  const JsonValue &parent = document[document[value].parent];
+  std::string name =
+      parent.kind == Kind::Object ? parent.members[document[value].place].name : "it";
+  refuse(value, "'" + name + "' must be " + std::string(what));
+  return false;
+}
+
+bool SchemaMeaning::countOf(JsonId value, uint64_t &count) {
+  std::optional<uint64_t> whole;
+  if (document[value].kind == Kind::Number)
+    whole = document[value].number.count(noLimit - 1);
+  if (!whole) {
+    refuse(value, "a count must be a whole number from 0 to 10^18");
+    return false;
+  }
+  count = *whole;
+  return true;
+}
+
+bool SchemaMeaning::namesOf(JsonId value, std::vector<std::string> &names) {
+  if (!isKind(value, Kind::Array, "an array of names"))
+    return false;
+  for (JsonId item : document[value].items) {
+    if (document[item].kind != Kind::String) {
+      refuse(item, "a name must be a string");
+      return false;
+    }
+    names.push_back(document[item].text);
+  }
+  return true;
+}
+
+Shape SchemaMeaning::onlyNumbers(NumberSet set) const {
+  Shape shape;
+  if (holdsNumbers(set))
+    shape.numbers.push_back(std::move(set));
+  return shape;
+}
+
+Shape SchemaMeaning::onlyStrings(ExpressionId texts) const {
+  Shape shape;
+  shape.strings = texts;
+  return shape;
+}
+
+Shape SchemaMeaning::onlyArrays(ArraySet set) const {
+  Shape shape;
+  if (settle(set))
+    shape.arrays.push_back(std::move(set));
+  return shape;
+}
+
+Shape SchemaMeaning::onlyObjects(ObjectSet set) const {
+  Shape shape;
+  if (settle(set))
+    shape.objects.push_back(std::move(set));
+  return shape;
+}
+
+Shape SchemaMeaning::withNumbers(NumberSet set) {
+  Shape shape = any();
+  shape.numbers = onlyNumbers(std::move(set)).numbers;
+  return shape;
+}
+
+Shape SchemaMeaning::withStrings(ExpressionId texts) {
+  Shape shape = any();
+  shape.strings = texts;
+  return shape;
+}
+
+Shape SchemaMeaning::withArrays(ArraySet set) {
+  Shape shape = any();
+  shape.arrays = onlyArrays(std::move(set)).arrays;
+  return shape;
+}
+
+Shape SchemaMeaning::withObjects(ObjectSet set) {
+  Shape shape = any();
+  shape.objects = onlyObjects(std::move(set)).objects;
+  return shape;
+}
+
+bool SchemaMeaning::bound(JsonId value, Decimal &number) {
+  if (!isKind(value, Kind::Number, "a number"))
+    return false;
+  number = document[value].number;
+  return true;
+}
+
+static NumberSet from(const Decimal &low, bool exclusive) {
+  NumberSet set;
+  set.low = low;
+  set.lowExclusive = exclusive;
+  return set;
+}
+
+static NumberSet upTo(const Decimal &high, bool exclusive) {
+  NumberSet set;
+  set.high = high;
+  set.highExclusive = exclusive;
+  return set;
+}
+
+Shape SchemaMeaning::minimum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? withNumbers(from(number, false)) : nothing();
+}
+
+Shape SchemaMeaning::notMinimum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? onlyNumbers(upTo(number, true)) : nothing();
+}
+
+Shape SchemaMeaning::maximum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? withNumbers(upTo(number, false)) : nothing();
+}
+
+Shape SchemaMeaning::notMaximum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? onlyNumbers(from(number, true)) : nothing();
+}
+
+Shape SchemaMeaning::exclusiveMinimum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? withNumbers(from(number, true)) : nothing();
+}
+
+Shape SchemaMeaning::notExclusiveMinimum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? onlyNumbers(upTo(number, false)) : nothing();
+}
+
+Shape SchemaMeaning::exclusiveMaximum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? withNumbers(upTo(number, true)) : nothing();
+}
+
+Shape SchemaMeaning::notExclusiveMaximum(JsonId schema, JsonId value) {
+  Decimal number;
+  return bound(value, number) ? onlyNumbers(from(number, false)) : nothing();
+}
+
+Shape SchemaMeaning::multipleOf(JsonId schema, JsonId value) {
+  Decimal number;
+  if (!bound(value, number))
+    return {};
+  if (number.negative || number.isZero())
+    return refuse(value, "'multipleOf' must be above 0");
+  if (!Decimal{false, number.digits, 0}.count(4096) || number.exponent < -64 ||
+      number.exponent > 64)
+    return refuse(value, "'multipleOf' has more than 4096 remainders, or is beyond 10^64");
+  NumberSet set;
+  set.multiples.push_back(number);
+  return withNumbers(std::move(set));
+}
+
+Shape SchemaMeaning::notMultipleOf(JsonId schema, JsonId value) {
+  multipleOf(schema, value); // its errors
+  NumberSet set;
+  set.nonMultiples.push_back(document[value].number);
+  return status().ok() ? onlyNumbers(std::move(set)) : nothing();
+}
+
+/// Strings by the number of their code points.
+ExpressionId SchemaMeaning::lengths(uint64_t least, uint64_t most) {
+  ExpressionId character = spelled(arena, CharacterSet::all(), Spelling::JsonString);
+  return arena.repeat(character, uint32_t(least),
+                      most == noLimit ? ExpressionArena::unbounded : uint32_t(most));
+}
+
+bool SchemaMeaning::countOfCharacters(JsonId value, uint64_t &count) {
+  if (!countOf(value, count))
+    return false;
+  if (count <= 1000000000)
+    return true;
+  refuse(value, "a length is at most 1000000000", "INGOT-E6614");
+  return false;
+}
+
+Shape SchemaMeaning::minLength(JsonId schema, JsonId value) {
+  uint64_t count = 0;
+  return countOfCharacters(value, count) ? withStrings(lengths(count, noLimit)) : nothing();
+}
+
+Shape SchemaMeaning::notMinLength(JsonId schema, JsonId value) {
+  uint64_t count = 0;
+  if (!countOfCharacters(value, count) || count == 0)
+    return {};
+  return onlyStrings(lengths(0, count - 1));
+}
+
+Shape SchemaMeaning::maxLength(JsonId schema, JsonId value) {
+  uint64_t count = 0;
+  return countOfCharacters(value, count) ? withStrings(lengths(0, count)) : nothing();
+}
+
+Shape SchemaMeaning::notMaxLength(JsonId schema, JsonId value) {
+  uint64_t count = 0;
+  return countOfCharacters(value, count) ? onlyStrings(lengths(count + 1, noLimit)) : nothing();
+}
+
+ExpressionId SchemaMeaning::patternTexts(std::string_view pattern, JsonId at) {
+  auto [place, isNew] = patterns.try_emplace(std::string(pattern), ExpressionArena::nothing);
+  if (!isNew)
+    return place->second;
+  RegexOptions options;
+  options.spelling = Spelling::JsonString;
+  options.search = true;
+  Result<ExpressionId> texts = readRegex(arena, pattern, options);
+  if (!texts.ok())
+    refuse(at, "'" + std::string(pattern) + "': " + std::string(texts.status().message()),
+           texts.status().code());
+  else
+    place->second = *texts;
+  return place->second;
+}
+
+Shape SchemaMeaning::pattern(JsonId schema, JsonId value) {
+  if (!isKind(value, Kind::String, "a string"))
+    return {};
+  return withStrings(patternTexts(document[value].text, value));
+}
+
+Shape SchemaMeaning::notPattern(JsonId schema, JsonId value) {
+  if (!isKind(value, Kind::String, "a string"))
+    return {};
+  return onlyStrings(arena.difference(algebra.text, patternTexts(document[value].text, value)));
+}
+
+Shape SchemaMeaning::format(JsonId schema, JsonId value) {
+  if (!isKind(value, Kind::String, "a string"))
+    return {};
+  const std::string &name = document[value].text;
+  if (name == "int32" || name == "int64") {
+    NumberSet set;
+    bool isShort = name == "int32";
+    set.low = Decimal::parse(isShort ? "-2147483648" : "-9223372036854775808");
+    set.high = Decimal::parse(isShort ? "2147483647" : "9223372036854775807");
+    set.whole = NumberSet::Whole::Only;
+    return withNumbers(std::move(set));
+  }
+  if (isNumericFormat(name) || name == "password" || name == "binary")
+    return any();
+  auto [place, isNew] = formats.try_emplace(name, ExpressionArena::nothing);
+  if (isNew) {
+    Result<ExpressionId> texts = formatTexts(arena, name);
+    if (!texts.ok())
+      return refuse(value, texts.status().message(), texts.status().code());
+    place->second = *texts;
+  }
+  return withStrings(place->second);
+}
+
+Shape SchemaMeaning::notFormat(JsonId schema, JsonId value) {
+  Shape shape = format(schema, value);
+  if (!status().ok())
+    return {};
+  if (isNumericFormat(document[value].text))
+    return unserved(schema, value);
+  return onlyStrings(arena.difference(algebra.text, shape.strings));
+}
+
+} // namespace ingot::runtime::guided
