@@ -17,6 +17,7 @@ constexpr Command commands[] = {
     {"bench", "measure tokens per second and memory bandwidth", runBench},
     {"tune", "find the fastest kernels of an engine on this machine", runTune},
     {"template", "show the prompt that a conversation becomes", runTemplate},
+    {"match", "tell which texts a schema or an expression lets through", runMatch},
     {"eval", "measure the perplexity of a text", runEval},
     {nullptr, nullptr, nullptr},
 };

@@ -40,6 +40,7 @@ int runBench(int argc, char **argv);
 int runEval(int argc, char **argv);
 int runTune(int argc, char **argv);
 int runTemplate(int argc, char **argv);
+int runMatch(int argc, char **argv);
 
 /// What of the arguments of `generate` can be refused without the engine, which need not be there:
 /// the exit status, or nothing. Help ends here too.

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// `match`: which texts a schema or an expression lets through.
+#include "runtime/guided/Recognizer.h"
+#include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/json/SchemaGrammar.h"
+#include "runtime/guided/json/UniqueNames.h"
+#include "runtime/tools/CommandLine.h"
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/LineReader.h"
+#include "runtime/tools/Program.h"
+#include "runtime/tools/SessionArguments.h"
+
+#include "runtime/engine/EngineFile.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace ingot::runtime {
+
+namespace {
+
+constexpr uint64_t maxFileBytes = uint64_t(64) << 20;
+
+struct MatchArguments {
+  std::string engine, schema, regex, texts;
+};
+
+/// How far a text gets.
+struct Match {
+  std::optional<size_t> stoppedAt; ///< the first byte that no answer has there
+  bool isComplete = false;
+};
+
+class Matcher {
+public:
+  Matcher(std::shared_ptr<const guided::Grammar> grammar, bool isJson)
+      : recognizer(std::move(grammar)), isJson(isJson) {}
+
+  /// INGOT-E6605: the text is past the limits.
+  Result<Match> match(std::string_view text) {
+    guided::Recognizer::State state = recognizer.start();
+    guided::UniqueNames names;
+    for (size_t i = 0; i < text.size(); ++i) {
+      state = recognizer.next(state, uint8_t(text[i]));
+      if (!recognizer.status().ok())
+        return recognizer.status();
+      if (state == guided::Recognizer::dead || (isJson && !names.take(text.substr(i, 1))))
+        return Match{i, false};
+    }
+    return Match{std::nullopt, recognizer.mayEnd(state)};
+  }
+
+private:
+  guided::Recognizer recognizer;
+  bool isJson;
+};
+
+Result<std::shared_ptr<const guided::Grammar>> regexGrammar(std::string_view pattern) {
+  guided::GrammarBuilder builder;
+  Result<guided::ExpressionId> expression = guided::readRegex(builder.expressions(), pattern);
+  if (!expression.ok())
+    return std::move(expression).status();
+  const guided::Symbol start = builder.terminal(*expression);
+  return std::move(builder).build(start);
+}
+
+Result<std::shared_ptr<const guided::Grammar>> grammarOf(const MatchArguments &arguments) {
+  const bool isSchema = !arguments.schema.empty();
+  const std::string &path = isSchema ? arguments.schema : arguments.regex;
+  Result<std::string> text = readTextFile(path == "-" ? "/dev/stdin" : path, maxFileBytes);
+  if (!text.ok())
+    return std::move(text).status();
+  if (isSchema)
+    return guided::schemaGrammar(*text, {.uniqueNames = true});
+  // The end of a line belongs to the file.
+  if (text->ends_with('\n'))
+    text->pop_back();
+  return regexGrammar(*text);
+}
+
+Status matchLine(Matcher &matcher, const std::string &line) {
+  const nlohmann::json text = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!text.is_string())
+    return Status::error("INGOT-E6018", "a line is no JSON string",
+                         "write each text as a JSON string on a line of its own");
+  const Result<Match> match = matcher.match(text.get_ref<const std::string &>());
+  if (!match.ok())
+    return match.status();
+  nlohmann::ordered_json result = {
+      {"accepted", !match->stoppedAt}, {"at", nullptr}, {"complete", match->isComplete}};
+  if (match->stoppedAt)
+    result["at"] = *match->stoppedAt;
+  std::puts(result.dump().c_str());
+  return Status::success();
+}
+
+Status matchAll(const MatchArguments &arguments) {
+  if (Result<std::shared_ptr<const EngineFile>> file = EngineFile::open(arguments.engine);
+      !file.ok())
+    return std::move(file).status();
+  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(arguments);
+  if (!grammar.ok())
+    return std::move(grammar).status();
+  Result<LineReader> lines = LineReader::open(arguments.texts);
+  if (!lines.ok())
+    return std::move(lines).status();
+  Matcher matcher(*std::move(grammar), !arguments.schema.empty());
+  std::string line;
+  for (size_t number = 1;; ++number) {
+    Result<LineReader::Next> next = lines->next(line, /*wait=*/true);
+    if (!next.ok())
+      return std::move(next).status();
+    if (*next == LineReader::Next::End)
+      return flushOutput();
+    if (Status status = matchLine(matcher, line); !status.ok())
+      return std::move(status).in(arguments.texts + ", line " + std::to_string(number));
+  }
+}
+
+} // namespace
+
+int runMatch(int argc, char **argv) {
+  CommandLine app("Tells which texts a JSON Schema or a regular expression lets through, and which "
+                  "are the beginning of one: what answers may look like that are held to it.",
+                  argv[0],
+                  "examples:\n"
+                  "  {} model.ingot --json-schema person.json --texts texts.jsonl\n"
+                  "  echo '\"2026-11-29\"' | {} model.ingot --regex date.txt --texts -\n\n"
+                  "A line of --texts is a JSON string. Of each a line is printed: \"accepted\", "
+                  "whether all of it may come;\n\"at\", else the first byte that may not; "
+                  "\"complete\", whether the answer may end there.");
+  MatchArguments arguments;
+  app.addOption("engine", arguments.engine, "engine file").required();
+  CommandOption schema =
+      app.addOption("--json-schema", arguments.schema, "a file with the schema; -: standard input")
+          .file(FileUse::Reads);
+  app.addOption("--regex", arguments.regex,
+                "a file with an expression of ECMA-262 that whole texts match")
+      .excludes(schema)
+      .file(FileUse::Reads);
+  app.addOption("--texts", arguments.texts,
+                "a file of texts, a JSON string a line; -: standard input")
+      .required()
+      .file(FileUse::Reads);
+  int exitStatus = 0;
+  if (!parseArguments(app, argc, argv, exitStatus))
+    return exitStatus;
+  if (arguments.schema.empty() && arguments.regex.empty())
+    return reportError(Status::error("INGOT-E2103", "there is neither a schema nor an expression",
+                                     "give --json-schema or --regex"));
+  const Status status = matchAll(arguments);
+  return status.ok() ? 0 : reportError(status);
+}
+
+} // namespace ingot::runtime
