@@ -122,7 +122,7 @@ void SampleProgram::admit(Sequence &sequence) {
   executor->writeState(uint32_t(countsBuffer), sequence.slot, counts.data());
 }
 
-void SampleProgram::fillRow(size_t row, const Sequence &sequence, int64_t place) {
+void SampleProgram::fillRow(size_t row, Sequence &sequence, int64_t place) {
   const SamplingParameters &sampling = sequence.sampling;
   params[row] = {sampling.temperature,
                  sampling.topK,
@@ -159,7 +159,7 @@ void SampleProgram::fillKnown(size_t row, const Sequence &sequence, int32_t toke
 }
 
 /// Whether a token may not be drawn in the row; its words then say which may.
-bool SampleProgram::fillMask(size_t row, const Sequence &sequence) {
+bool SampleProgram::fillMask(size_t row, Sequence &sequence) {
   TokenMask tokens = maskOf(row);
   tokens.applyTo(sequence);
   return tokens.restricts();
@@ -193,7 +193,7 @@ SampleDraw SampleProgram::start(std::span<const SampleRow> rows) {
   SampleDraw draw = {rows.size(), -1};
   bool anyBias = false;
   for (size_t row = 0; row < rows.size(); ++row) {
-    const Sequence &sequence = *rows[row].sequence;
+    Sequence &sequence = *rows[row].sequence;
     if (rows[row].known)
       fillKnown(row, sequence, sequence.tokens[size_t(rows[row].place)]);
     else

@@ -70,10 +70,10 @@ private:
   SampleProgram() = default;
   int64_t find(const flatbuffers::Vector<uint32_t> *list, std::string_view name,
                uint64_t bytes) const;
-  void fillRow(size_t row, const Sequence &sequence, int64_t place);
+  void fillRow(size_t row, Sequence &sequence, int64_t place);
   void fillKnown(size_t row, const Sequence &sequence, int32_t token);
   TokenMask maskOf(size_t row);
-  bool fillMask(size_t row, const Sequence &sequence);
+  bool fillMask(size_t row, Sequence &sequence);
   void writeMasks(size_t rows);
   std::array<Output, 4> outputsOf(const SampleDraw &draw);
 

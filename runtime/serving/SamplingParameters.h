@@ -33,6 +33,8 @@ struct SamplingParameters {
   /// Above 0: no run of so many tokens occurs twice in prompt and answer.
   int32_t noRepeatNgramSize = 0;
 
+  bool hasForm = false; ///< the answer is held to one; set by Session::prepare
+
   int64_t maxTokens = 0; ///< generated tokens; 0 = up to the context
   int64_t minTokens = 0; ///< before so many, no end or stop token is drawn and no stop string found
   bool ignoreEos = false;
@@ -45,12 +47,12 @@ struct SamplingParameters {
   }
   /// Whether some token may not be drawn at some place.
   bool usesMask() const {
-    return !allowed.empty() || minTokens > 0 || !badWords.empty() || !badSequences.empty() ||
-           noRepeatNgramSize > 0;
+    return hasForm || !allowed.empty() || minTokens > 0 || !badWords.empty() ||
+           !badSequences.empty() || noRepeatNgramSize > 0;
   }
   /// Whether which ones depends on the tokens before, so that those must be known.
   bool masksByTokens() const {
-    return noRepeatNgramSize > 0 ||
+    return hasForm || noRepeatNgramSize > 0 ||
            std::any_of(badSequences.begin(), badSequences.end(),
                        [](const std::vector<int32_t> &tokens) { return tokens.size() > 1; });
   }

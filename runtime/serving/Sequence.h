@@ -2,6 +2,7 @@
 // One request on its way through the engine: its tokens, its place in the KV cache, its text.
 #pragma once
 
+#include "runtime/serving/AnswerConstraint.h"
 #include "runtime/serving/BlockHash.h"
 #include "runtime/serving/SamplingParameters.h"
 #include "runtime/serving/StopText.h"
@@ -60,6 +61,8 @@ struct Sequence {
 
   /// The row of the last draw that gives the last token, while the host does not know it.
   int64_t drawRow = -1;
+
+  std::optional<AnswerConstraint> constraint; ///< the form that its answer has, if any
 
   std::optional<Detokenizer> detokenizer;
   StopText stopText;

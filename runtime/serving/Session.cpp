@@ -16,6 +16,8 @@ namespace {
 
 constexpr int32_t maxChoices = 128;
 constexpr size_t maxSaltBytes = 1024;
+/// That make masks while the device computes.
+constexpr size_t maskThreads = 2;
 
 Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options,
                            const Device &device, uint32_t &target) {
@@ -121,7 +123,10 @@ Status Session::bind(const SessionOptions &options) {
     if (!loaded.ok())
       return std::move(loaded).status();
     textTokenizer = std::move(*loaded);
+    forms =
+        std::make_unique<AnswerForms>(*textTokenizer, file().metadata().serving()->vocabulary());
   }
+  workers = std::make_unique<Workers>(maskThreads);
   Result<StepProgram> step = StepProgram::bind(*executor);
   if (!step.ok())
     return std::move(step).status();
@@ -253,9 +258,26 @@ Status Session::checkRequest(const Request &request) const {
   return sampleProgram->supports(request.sampling);
 }
 
+/// Makes the grammar of the answer's form.
+Status Session::prepareForm(Request &request) const {
+  request.sampling.hasForm = !request.form.isFree();
+  if (!request.sampling.hasForm)
+    return {};
+  if (!forms)
+    return Status::error("INGOT-E6008", "the engine has no tokenizer",
+                         "leave the form of the answer open");
+  Result<std::shared_ptr<guided::GrammarMasks>> masks = forms->masksOf(request.form);
+  if (!masks.ok())
+    return std::move(masks).status();
+  request.formMasks = *std::move(masks);
+  return {};
+}
+
 Result<Request> Session::prepare(Request request) const {
   if (!sampleProgram)
     return sampleMissing;
+  if (Status status = prepareForm(request); !status.ok())
+    return status;
   if (Status status = checkRequest(request); !status.ok())
     return status;
   Result<std::vector<int32_t>> tokens = promptTokens(request);
@@ -278,6 +300,7 @@ Result<Request> Session::prepare(Request request) const {
   Sequence first;
   first.sampling = request.sampling;
   first.sampling.noRepeatNgramSize = 0;
+  first.sampling.hasForm = false;
   first.endTokens = endTokens(request.sampling);
   if (!request.promptOnly && excludesAll(first, 0))
     return nothingLeft("the request");
@@ -352,7 +375,16 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t
         DecodeOptions{prepared.skipSpecial, textTokenizer->cleansUpSpaces(), prepared.keptSpecial});
     sequence->detokenizer->follow(sequence->tokens);
   }
+  if (prepared.formMasks)
+    addConstraint(prepared, *sequence);
   return sequence;
+}
+
+void Session::addConstraint(const Request &prepared, Sequence &sequence) const {
+  sequence.constraint.emplace(
+      forms->constraintOf(prepared.form, prepared.formMasks, sequence.endTokens),
+      size_t(stepProgram->vocabulary()));
+  sequence.constraint->prepare(*workers);
 }
 
 Status Session::cancel(uint64_t request) {
@@ -419,8 +451,10 @@ void Session::end(Sequence &sequence, FinishReason finish, Status error) {
   drop(sequence);
 }
 
-/// Whether no token may come behind the first `known` of a sequence.
-bool Session::excludesAll(const Sequence &sequence, int64_t known) const {
+/// Whether no token may come behind the first `known` of a sequence. `form`: a mask of what its
+/// form allows there, or nothing.
+bool Session::excludesAll(const Sequence &sequence, int64_t known,
+                          std::span<const uint32_t> form) const {
   if (!sequence.sampling.usesMask())
     return false;
   Sequence before;
@@ -431,19 +465,28 @@ bool Session::excludesAll(const Sequence &sequence, int64_t known) const {
   std::vector<uint32_t> words((size_t(stepProgram->vocabulary()) + 31) / 32);
   TokenMask mask(words);
   mask.applyTo(before);
+  if (!form.empty())
+    mask.allowOnly(form);
   return mask.leavesNone(stepProgram->vocabulary());
 }
 
 /// Why a token that was drawn for a request cannot be taken; success where it can.
 Status Session::drawError(const SampleRow &sample, int32_t token) const {
-  const Sequence &sequence = *sample.sequence;
+  Sequence &sequence = *sample.sequence;
   if (uint32_t(token) < uint32_t(stepProgram->vocabulary()) || sequence.promptOnly)
     return {};
   std::string of = "request " + std::to_string(sequence.id);
   if (token != SampleProgram::noToken)
     return Status::error("INGOT-E6013", of + ": the engine drew a token outside its vocabulary",
                          "rebuild the engine and report this as an error of Ingot");
-  if (excludesAll(sequence, sample.place))
+  std::span<const uint32_t> form;
+  if (sequence.constraint) {
+    const Result<std::span<const uint32_t>> allowed = sequence.constraint->mask();
+    if (!allowed.ok())
+      return Status(allowed.status()).in(of);
+    form = *allowed;
+  }
+  if (excludesAll(sequence, sample.place, form))
     return nothingLeft(of + ", after " + std::to_string(sample.place - sequence.promptTokens) +
                        " tokens");
   return Status::error("INGOT-E6024",
@@ -586,6 +629,17 @@ void Session::givePromptLogprobs(Sequence &sequence) {
   events.push_back(std::move(event));
 }
 
+/// Goes on by a token in the form of the answer, and lets the next mask be made.
+Status Session::advanceConstraint(Sequence &sequence, int32_t token) {
+  if (!sequence.constraint->accept(token))
+    return Status::error("INGOT-E6606",
+                         "request " + std::to_string(sequence.id) + ": token " +
+                             std::to_string(token) + " was drawn, which its form does not allow",
+                         "report this as an error of Ingot");
+  sequence.constraint->prepare(*workers);
+  return {};
+}
+
 /// Takes the token drawn in `row`: event, text, and the end of the request if it is one.
 void Session::accept(const SampleRow &sample, size_t row) {
   Sequence &sequence = *sample.sequence;
@@ -602,6 +656,15 @@ void Session::accept(const SampleRow &sample, size_t row) {
   sequence.tokens[size_t(sample.place)] = event.token;
   int64_t generated = sample.place + 1 - sequence.promptTokens;
   event.finish = finishOf(sequence, event.token, generated);
+  bool mayStop = generated > sequence.sampling.minTokens;
+  if (sequence.constraint) {
+    if (Status error = advanceConstraint(sequence, event.token); !error.ok())
+      return end(sequence, FinishReason::Failed, std::move(error));
+    mayStop &= sequence.constraint->mayEnd();
+    if (event.finish == FinishReason::None && sequence.endTokens.empty() &&
+        sequence.constraint->mustEnd())
+      event.finish = FinishReason::EndToken;
+  }
   if (sequence.detokenizer) {
     std::string piece;
     event.textOffset = sequence.characters;
@@ -612,7 +675,7 @@ void Session::accept(const SampleRow &sample, size_t row) {
     sequence.characters += int64_t(countCharacters(piece));
     if (event.finish != FinishReason::None)
       piece += sequence.detokenizer->finish();
-    if (sequence.stopText.push(piece, event.text, generated > sequence.sampling.minTokens)) {
+    if (sequence.stopText.push(piece, event.text, mayStop)) {
       event.finish = FinishReason::StopString;
       event.stop = sequence.stopText.found();
     } else if (event.finish != FinishReason::None) {

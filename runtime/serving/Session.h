@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/devices/OpenDevice.h"
+#include "runtime/serving/AnswerForm.h"
 #include "runtime/serving/SampleProgram.h"
 #include "runtime/serving/StepProgram.h"
 
@@ -30,6 +31,9 @@ struct Request {
   bool skipSpecial = true;               ///< leave special tokens out of the generated text
   std::vector<int32_t> keptSpecial = {}; ///< but for these
   SamplingParameters sampling;
+  AnswerForm form = {}; ///< of the answer
+  /// What the form is held to; made by Session::prepare.
+  std::shared_ptr<guided::GrammarMasks> formMasks = nullptr;
   bool promptOnly =
       false; ///< the prompt is computed, and scored where asked for: no token is drawn
   bool cachePrompt = true; ///< take what the KV cache already holds of the prompt
@@ -130,8 +134,8 @@ public:
   bool namesSampling() const { return !file().metadata().serving()->names_no_sampling(); }
 
   /// The request with its prompt as tokens, after every check that does not depend on other
-  /// requests. May be called by any thread at any time. INGOT-E6003 to E6008, E6012, E6034, E6051,
-  /// E6052, E64xx.
+  /// requests. May be called by any thread at any time; a form's grammar is made here. INGOT-E6003
+  /// to E6008, E6012, E6034, E6051, E6052, E64xx, E66xx.
   Result<Request> prepare(Request request) const;
   /// Queues a request; the result names it in events. Errors as `prepare`, which it calls.
   Result<uint64_t> submit(const Request &request);
@@ -206,7 +210,11 @@ private:
   std::optional<Event> takeEvent(std::deque<Event>::iterator event);
   void end(Sequence &sequence, FinishReason finish, Status error = {});
   std::vector<int32_t> endTokens(const SamplingParameters &sampling) const;
-  bool excludesAll(const Sequence &sequence, int64_t known) const;
+  Status prepareForm(Request &request) const;
+  void addConstraint(const Request &prepared, Sequence &sequence) const;
+  Status advanceConstraint(Sequence &sequence, int32_t token);
+  bool excludesAll(const Sequence &sequence, int64_t known,
+                   std::span<const uint32_t> form = {}) const;
   Status drawError(const SampleRow &sample, int32_t token) const;
   void keepScore(const SampleRow &sample, size_t row);
   void givePromptLogprobs(Sequence &sequence);
@@ -222,6 +230,8 @@ private:
 
   std::unique_ptr<Executor> executor;
   std::optional<Tokenizer> textTokenizer;
+  std::unique_ptr<AnswerForms> forms; ///< where there is a tokenizer
+  std::unique_ptr<Workers> workers;   ///< that make masks
   std::optional<StepProgram> stepProgram;
   std::optional<SampleProgram> sampleProgram;
   Status sampleMissing; ///< why there is no sampleProgram

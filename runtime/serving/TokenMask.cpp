@@ -15,6 +15,14 @@ void TokenMask::allowOnly(std::span<const int32_t> tokens) {
     words[size_t(token / wordBits)] |= 1u << (token % wordBits);
 }
 
+void TokenMask::allowOnly(std::span<const uint32_t> others) {
+  if (!filled)
+    std::fill(words.begin(), words.end(), ~0u);
+  filled = true;
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] &= others[i];
+}
+
 void TokenMask::exclude(int32_t token) {
   if (!filled)
     std::fill(words.begin(), words.end(), ~0u);
@@ -48,10 +56,28 @@ static bool completes(std::span<const int32_t> tokens, std::span<const int32_t> 
          std::equal(rest.begin(), rest.end(), tokens.end() - ptrdiff_t(rest.size()));
 }
 
-void TokenMask::applyTo(const Sequence &sequence) {
+/// Leaves out what the form of the answer does. True where nothing but its end may come: then all
+/// else that is asked of the answer has no say. Where the mask cannot be made, nothing may come.
+bool TokenMask::applyForm(Sequence &sequence) {
+  const Result<std::span<const uint32_t>> allowed = sequence.constraint->mask();
+  if (!allowed.ok()) {
+    allowOnly(std::span<const int32_t>());
+    return true;
+  }
+  allowOnly(*allowed);
+  return sequence.constraint->mustEnd();
+}
+
+void TokenMask::applyTo(Sequence &sequence) {
   const SamplingParameters &sampling = sequence.sampling;
-  if (!sampling.allowed.empty())
-    allowOnly(sampling.allowed);
+  if (sequence.constraint && applyForm(sequence))
+    return;
+  if (!sampling.allowed.empty()) {
+    std::vector<uint32_t> named(words.size());
+    for (int32_t token : sampling.allowed)
+      named[size_t(token / wordBits)] |= 1u << (token % wordBits);
+    allowOnly(named);
+  }
   if (sequence.generated() < sampling.minTokens)
     for (int32_t token : sequence.endTokens)
       exclude(token);

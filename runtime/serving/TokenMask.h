@@ -16,9 +16,11 @@ public:
 
   /// Leaves out what the request of `sequence` excludes after its tokens, all of which must be
   /// known where it masksByTokens().
-  void applyTo(const Sequence &sequence);
+  void applyTo(Sequence &sequence);
   /// Leaves out all but these.
   void allowOnly(std::span<const int32_t> tokens);
+  /// Leaves out all that have no bit in `others`, words like its own.
+  void allowOnly(std::span<const uint32_t> others);
   void exclude(int32_t token);
   /// Leaves out what would complete a run of `length` tokens that occurs in `tokens` already.
   void excludeRepeats(std::span<const int32_t> tokens, size_t length);
@@ -29,6 +31,8 @@ public:
   bool leavesNone(int64_t vocabulary) const;
 
 private:
+  bool applyForm(Sequence &sequence);
+
   std::span<uint32_t> words;
   bool filled = false;
 };

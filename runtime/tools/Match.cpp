@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `match`: which texts a schema or an expression lets through.
-#include "runtime/guided/Recognizer.h"
-#include "runtime/guided/RegexSyntax.h"
-#include "runtime/guided/json/SchemaGrammar.h"
 #include "runtime/guided/json/UniqueNames.h"
+#include "runtime/serving/AnswerForm.h"
 #include "runtime/tools/CommandLine.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/LineReader.h"
@@ -55,27 +53,17 @@ private:
   bool isJson;
 };
 
-Result<std::shared_ptr<const guided::Grammar>> regexGrammar(std::string_view pattern) {
-  guided::GrammarBuilder builder;
-  Result<guided::ExpressionId> expression = guided::readRegex(builder.expressions(), pattern);
-  if (!expression.ok())
-    return std::move(expression).status();
-  const guided::Symbol start = builder.terminal(*expression);
-  return std::move(builder).build(start);
-}
-
-Result<std::shared_ptr<const guided::Grammar>> grammarOf(const MatchArguments &arguments) {
+/// What the arguments ask of texts.
+Result<AnswerForm> formOf(const MatchArguments &arguments) {
   const bool isSchema = !arguments.schema.empty();
   const std::string &path = isSchema ? arguments.schema : arguments.regex;
   Result<std::string> text = readTextFile(path == "-" ? "/dev/stdin" : path, maxFileBytes);
   if (!text.ok())
     return std::move(text).status();
-  if (isSchema)
-    return guided::schemaGrammar(*text, {.uniqueNames = true});
-  // The end of a line belongs to the file.
-  if (text->ends_with('\n'))
+  if (!isSchema && text->ends_with('\n')) // The end of the line is the file's.
     text->pop_back();
-  return regexGrammar(*text);
+  return AnswerForm{
+      isSchema ? AnswerForm::Kind::JsonSchema : AnswerForm::Kind::Regex, *std::move(text), {}};
 }
 
 Status matchLine(Matcher &matcher, const std::string &line) {
@@ -98,13 +86,16 @@ Status matchAll(const MatchArguments &arguments) {
   if (Result<std::shared_ptr<const EngineFile>> file = EngineFile::open(arguments.engine);
       !file.ok())
     return std::move(file).status();
-  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(arguments);
+  const Result<AnswerForm> form = formOf(arguments);
+  if (!form.ok())
+    return form.status();
+  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(*form);
   if (!grammar.ok())
     return std::move(grammar).status();
   Result<LineReader> lines = LineReader::open(arguments.texts);
   if (!lines.ok())
     return std::move(lines).status();
-  Matcher matcher(*std::move(grammar), !arguments.schema.empty());
+  Matcher matcher(*std::move(grammar), form->isJson());
   std::string line;
   for (size_t number = 1;; ++number) {
     Result<LineReader::Next> next = lines->next(line, /*wait=*/true);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a request's words to a grammar, and which grammars are kept.
+#include "runtime/serving/AnswerForm.h"
+
+#include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/json/JsonConstraint.h"
+#include "runtime/guided/json/SchemaGrammar.h"
+#include "runtime/serving/TokenBytes.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+namespace {
+
+constexpr size_t mostKept = 16;
+/// Of the tables of one grammar: sixteen of the largest are a GiB.
+constexpr guided::RecognizerLimits limits = {.bytes = size_t(64) << 20};
+constexpr guided::JsonForm jsonForm = {.uniqueNames = true};
+
+Result<std::shared_ptr<const guided::Grammar>> regexGrammar(std::string_view pattern) {
+  guided::GrammarBuilder builder;
+  Result<guided::ExpressionId> expression = guided::readRegex(builder.expressions(), pattern);
+  if (!expression.ok())
+    return std::move(expression).status();
+  const guided::Symbol start = builder.terminal(*expression);
+  return std::move(builder).build(start);
+}
+
+Result<std::shared_ptr<const guided::Grammar>>
+choiceGrammar(const std::vector<std::string> &choices) {
+  if (choices.empty())
+    return Status::error("INGOT-E6006", "the list of choices is empty", "give one text at least");
+  guided::GrammarBuilder builder;
+  const guided::Symbol start = builder.terminal(builder.expressions().literals(choices));
+  return std::move(builder).build(start);
+}
+
+} // namespace
+
+Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form) {
+  switch (form.kind) {
+  case AnswerForm::Kind::JsonSchema:
+    return guided::schemaGrammar(form.text, jsonForm);
+  case AnswerForm::Kind::Regex:
+    return regexGrammar(form.text);
+  case AnswerForm::Kind::Choice:
+    return choiceGrammar(form.choices);
+  default:
+    return guided::jsonGrammar(form.kind == AnswerForm::Kind::JsonObject, jsonForm);
+  }
+}
+
+std::shared_ptr<const guided::TokenVocabulary> AnswerForms::tokens() {
+  std::call_once(tokensOnce, [&] {
+    tokenVocabulary =
+        std::make_shared<const guided::TokenVocabulary>(tokenBytes(*tokenizer, vocabulary));
+    quoted =
+        std::make_shared<const std::vector<uint32_t>>(guided::tokensWithQuotes(*tokenVocabulary));
+  });
+  return tokenVocabulary;
+}
+
+/// The entry of a form, which is the latest from now on; null where there is none.
+std::shared_ptr<guided::GrammarMasks> AnswerForms::find(const AnswerForm &form) {
+  const auto entry = std::ranges::find(entries, form, &Entry::form);
+  if (entry == entries.end())
+    return nullptr;
+  entries.splice(entries.begin(), entries, entry);
+  return entry->masks;
+}
+
+Result<std::shared_ptr<guided::GrammarMasks>> AnswerForms::masksOf(const AnswerForm &form) {
+  {
+    std::lock_guard lock(guard);
+    if (auto known = find(form))
+      return known;
+  }
+  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(form);
+  if (!grammar.ok())
+    return std::move(grammar).status();
+  auto masks = std::make_shared<guided::GrammarMasks>(*std::move(grammar), tokens(), limits);
+  std::lock_guard lock(guard);
+  if (auto known = find(form)) // another thread was faster
+    return known;
+  entries.push_front({form, masks});
+  if (entries.size() > mostKept)
+    entries.pop_back();
+  return masks;
+}
+
+std::unique_ptr<guided::TokenConstraint>
+AnswerForms::constraintOf(const AnswerForm &form, std::shared_ptr<guided::GrammarMasks> masks,
+                          std::vector<int32_t> endTokens) const {
+  if (form.isJson())
+    return std::make_unique<guided::JsonConstraint>(std::move(masks), quoted, std::move(endTokens));
+  return std::make_unique<guided::GrammarConstraint>(std::move(masks), std::move(endTokens));
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request says of the form of its answer, and the grammars that come of it.
+#pragma once
+
+#include "runtime/guided/GrammarConstraint.h"
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace ingot::runtime {
+
+class Tokenizer;
+
+struct AnswerForm {
+  enum class Kind : uint8_t {
+    Free,
+    Json,       ///< any JSON value
+    JsonObject, ///< any JSON object
+    JsonSchema, ///< `text`: of which the answer is a JSON text
+    Regex,      ///< `text`: an expression of ECMA-262 that the whole answer matches
+    Choice,     ///< the answer is one of `choices`
+  };
+  Kind kind = Kind::Free;
+  std::string text;
+  std::vector<std::string> choices;
+
+  bool isFree() const { return kind == Kind::Free; }
+  /// Whether answers are JSON, in whose objects a name comes once.
+  bool isJson() const {
+    return kind == Kind::Json || kind == Kind::JsonObject || kind == Kind::JsonSchema;
+  }
+  bool operator==(const AnswerForm &) const = default;
+};
+
+/// The grammar of the answers that have a form other than Free. Errors: INGOT-E6006 for an empty
+/// list of choices, else those of guided::schemaGrammar and guided::readRegex.
+Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form);
+
+/// Grammars with their masks over a model's tokens, of which the latest are kept. Threads may share
+/// it; one that compiles does not keep others waiting.
+class AnswerForms {
+public:
+  /// `tokenizer` must outlive it. `vocabulary`: of the model.
+  AnswerForms(const Tokenizer &tokenizer, size_t vocabulary)
+      : tokenizer(&tokenizer), vocabulary(vocabulary) {}
+
+  /// Of a form other than Free. Errors as grammarOf.
+  Result<std::shared_ptr<guided::GrammarMasks>> masksOf(const AnswerForm &form);
+
+  /// An answer of that form, whose `masks` are those of masksOf(form), ended by any of `endTokens`.
+  std::unique_ptr<guided::TokenConstraint> constraintOf(const AnswerForm &form,
+                                                        std::shared_ptr<guided::GrammarMasks> masks,
+                                                        std::vector<int32_t> endTokens) const;
+
+private:
+  struct Entry {
+    AnswerForm form;
+    std::shared_ptr<guided::GrammarMasks> masks;
+  };
+  std::shared_ptr<guided::GrammarMasks> find(const AnswerForm &form);
+  std::shared_ptr<const guided::TokenVocabulary> tokens();
+
+  const Tokenizer *tokenizer;
+  size_t vocabulary;
+  std::once_flag tokensOnce; ///< Reading all pieces takes some milliseconds, for who needs them.
+  std::shared_ptr<const guided::TokenVocabulary> tokenVocabulary;
+  std::shared_ptr<const std::vector<uint32_t>> quoted; ///< its tokens with quotes
+  std::mutex guard;
+  std::list<Entry> entries; ///< the latest first
+};
+
+} // namespace ingot::runtime

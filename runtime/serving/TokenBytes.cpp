@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of decoding, of one piece at a time.
+#include "runtime/serving/TokenBytes.h"
+
+#include "runtime/serving/ByteAlphabet.h"
+#include "runtime/serving/Tokenizer.h"
+
+namespace ingot::runtime {
+
+static void replaceAll(std::string &text, std::string_view pattern, std::string_view content) {
+  for (size_t at = text.find(pattern); at != text.npos;
+       at = text.find(pattern, at + content.size()))
+    text.replace(at, pattern.size(), content);
+}
+
+/// Of a piece that is a text of its own.
+static void strip(std::string &text, const DecodeStep &step) {
+  for (uint32_t i = 0; i < step.start && text.starts_with(step.pattern); ++i)
+    text.erase(0, step.pattern.size());
+  for (uint32_t i = 0; i < step.stop && text.ends_with(step.pattern); ++i)
+    text.resize(text.size() - step.pattern.size());
+}
+
+static std::string bytesOfPiece(const Tokenizer &tokenizer, int32_t id) {
+  std::string text(tokenizer.piece(id));
+  bool fused = false;
+  for (const DecodeStep &step : tokenizer.decodeSteps())
+    switch (step.kind) {
+    case DecodeStep::ByteLevel:
+      text = bytesOfSpelling(text);
+      fused = true;
+      break;
+    case DecodeStep::ByteFallback:
+      if (const int byte = byteOfPiece(text); byte >= 0)
+        text.assign(1, static_cast<char>(byte));
+      break;
+    case DecodeStep::Replace:
+      replaceAll(text, step.pattern, step.content);
+      break;
+    case DecodeStep::Metaspace:
+      replaceAll(text, step.pattern, " ");
+      break;
+    case DecodeStep::Strip: // of a fused text the prompt has the beginning
+      if (!fused)
+        strip(text, step);
+      break;
+    case DecodeStep::Fuse:
+      fused = true;
+      break;
+    }
+  return text;
+}
+
+std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabulary) {
+  std::vector<std::string> bytes(vocabulary);
+  for (size_t i = 0; i < vocabulary && i < tokenizer.size(); ++i)
+    if (const auto id = static_cast<int32_t>(i); tokenizer.hasPiece(id) && !tokenizer.isSpecial(id))
+      bytes[i] = bytesOfPiece(tokenizer, id);
+  return bytes;
+}
+
+} // namespace ingot::runtime

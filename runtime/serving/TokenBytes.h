@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tokens spell, one by one.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace ingot::runtime {
+
+class Tokenizer;
+
+/// The bytes that each of the first `vocabulary` tokens adds to a text that goes on: of a sequence
+/// they are, one behind the other, what a Detokenizer gives of it after a prompt, where that is
+/// UTF-8 and spaces are not cleaned up. Empty for special tokens and ids without a piece.
+std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabulary);
+
+} // namespace ingot::runtime
