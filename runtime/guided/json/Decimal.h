@@ -24,7 +24,6 @@ struct Decimal {
   bool isWhole() const { return exponent >= 0; }
   /// This number × 10^power.
   Decimal scaled(int power) const;
-  Decimal magnitude() const;
   Decimal opposite() const;
 
   /// Digits before the point, "0" for none, and those after it; of the magnitude.
