@@ -9,7 +9,7 @@
 
 namespace ingot::runtime::guided {
 
-/// sign × 0.digits... as an integer: `digits` × 10^`exponent`. Without zeros at either end of the
+/// `digits` as a whole number × 10^`exponent`. Without zeros at either end of the
 /// digits, so that equal numbers are equal members; zero has no digits and is not negative.
 struct Decimal {
   bool negative = false;
