@@ -83,12 +83,6 @@ Decimal Decimal::scaled(int power) const {
   return result;
 }
 
-Decimal Decimal::magnitude() const {
-  Decimal result = *this;
-  result.negative = false;
-  return result;
-}
-
 Decimal Decimal::opposite() const {
   Decimal result = *this;
   result.negative = !isZero() && !negative;

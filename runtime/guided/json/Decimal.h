@@ -9,7 +9,7 @@
 
 namespace ingot::runtime::guided {
 
-/// sign × 0.digits... as an integer: `digits` × 10^`exponent`. Without zeros at either end of the
+/// `digits` as a whole number × 10^`exponent`. Without zeros at either end of the
 /// digits, so that equal numbers are equal members; zero has no digits and is not negative.
 struct Decimal {
   bool negative = false;
@@ -24,7 +24,6 @@ struct Decimal {
   bool isWhole() const { return exponent >= 0; }
   /// This number × 10^power.
   Decimal scaled(int power) const;
-  Decimal magnitude() const;
   Decimal opposite() const;
 
   /// Digits before the point, "0" for none, and those after it; of the magnitude.

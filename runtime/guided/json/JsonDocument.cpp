@@ -157,21 +157,4 @@ std::string JsonDocument::pointer(JsonId id) const {
   return result;
 }
 
-// Nested at most as deep as the document.
-bool JsonDocument::equal(JsonId left, JsonId right) const {
-  const JsonValue &a = values[left], &b = values[right];
-  if (a.kind != b.kind || a.number != b.number || a.text != b.text ||
-      a.items.size() != b.items.size() || a.members.size() != b.members.size())
-    return false;
-  for (size_t i = 0; i < a.items.size(); ++i)
-    if (!equal(a.items[i], b.items[i]))
-      return false;
-  for (const JsonMember &entry : a.members) {
-    JsonId other = member(right, entry.name);
-    if (other == noJson || !equal(entry.value, other))
-      return false;
-  }
-  return true;
-}
-
 } // namespace ingot::runtime::guided

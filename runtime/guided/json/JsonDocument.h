@@ -55,8 +55,6 @@ public:
   JsonId member(JsonId object, std::string_view name) const;
   /// "#" for the root, "#/properties/a~1b" below it.
   std::string pointer(JsonId id) const;
-  /// As JSON Schema has it: members in any order, numbers by value.
-  bool equal(JsonId left, JsonId right) const;
 
 private:
   friend class JsonReader;

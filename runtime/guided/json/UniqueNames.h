@@ -35,8 +35,6 @@ public:
   /// Goes on by these bytes; false at the quote that ends a name for the second time, where it
   /// stops.
   bool take(std::string_view bytes);
-  /// Whether the next bytes may end a name: where not, no token has to be tried.
-  bool nearName() const { return now.isName || now.expectsName || now.cell != 0; }
 
 private:
   /// A container and, where it is an object, its last name; cells are never changed.
