@@ -198,8 +198,8 @@ ExpressionId ExpressionArena::clamp(ExpressionId id, Horizon horizon, int depth)
   return result;
 }
 
-/// A bound on the bytes of the shortest way to an end from wherever `id` can lead; ~0u where there are
-/// too many states to tell.
+/// A bound on the bytes of the shortest way to an end from wherever `id` can lead; ~0u where there
+/// are too many states to tell.
 uint32_t ExpressionArena::longestEnd(ExpressionId id) {
   constexpr size_t mostStates = 192;
   auto [place, isNew] = longestEnds.try_emplace(id, ~0u);

@@ -13,7 +13,8 @@
 namespace ingot::runtime::guided {
 
 /// A grammar and what is known of it over one vocabulary: states, transitions, masks. The answers
-/// of one grammar share it; threads take turns.
+/// of one grammar share it; threads take turns. Past its limits it stays in error: whoever keeps it
+/// for later answers makes another one then.
 class GrammarMasks {
 public:
   GrammarMasks(std::shared_ptr<const Grammar> grammar,

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mutated regular expressions: read or refused by a code, and what is read leads to no dead end.
+#include "runtime/guided/GrammarConstraint.h"
+#include "runtime/guided/RegexSyntax.h"
+#include "tests/fuzz/FuzzSession.h"
+
+using namespace ingot::fuzz;
+using namespace ingot::runtime::guided;
+
+/// All bytes, and a few longer tokens; token 0 stops.
+static std::shared_ptr<const TokenVocabulary> vocabulary() {
+  static const auto shared = [] {
+    std::vector<std::string> texts{""};
+    for (int byte = 0; byte < 256; ++byte)
+      texts.push_back(std::string(1, char(byte)));
+    for (const char *text : {"ab", "abc", "aaaa", "01", "2026-", "\\u00", "\xC3\xA9", "  ", "a b"})
+      texts.push_back(text);
+    return std::make_shared<const TokenVocabulary>(std::move(texts));
+  }();
+  return shared;
+}
+
+/// Walks an answer through the masks of `grammar`; each mask must have a token, and each token of
+/// it must be accepted.
+static std::string walk(std::shared_ptr<const Grammar> grammar, Mutator &random) {
+  auto masks = std::make_shared<GrammarMasks>(std::move(grammar), vocabulary(),
+                                              RecognizerLimits{size_t(16) << 20, 200000});
+  GrammarConstraint constraint(masks, {0});
+  std::vector<uint32_t> words(vocabulary()->words());
+  for (int step = 0; step < 8; ++step) {
+    if (auto status = constraint.mask(words); !status.ok())
+      return std::string(status.code());
+    std::vector<int32_t> allowed;
+    for (size_t token = 0; token < vocabulary()->size(); ++token)
+      if (words[token / 32] >> (token % 32) & 1)
+        allowed.push_back(int32_t(token));
+    EXPECT_FALSE(allowed.empty());
+    if (allowed.empty())
+      return {};
+    const int32_t token = allowed[random.below(allowed.size())];
+    const bool accepted = constraint.accept(token);
+    EXPECT_TRUE(accepted || !masks->recognizer.status().ok());
+    if (!accepted || token == 0)
+      return {};
+  }
+  return {};
+}
+
+TEST(GuidedFuzz, RegularExpressions) {
+  FuzzSession session("regular_expressions", 21);
+  session.mutator.setWords({"(?:", ")*", "{2,5}", "{0,99999}", "[^", "]", "\\d", "\\u{1F600}", "^",
+                            "$", "|", "(?i:", "\\p{L}", "(?<n>", "+?", ".*", "\\b", "(?="});
+  session.run(2500,
+              {"^[a-z]{1,20}@[a-z]+\\.(com|org)$", "^(\\d{4})-(0[1-9]|1[0-2])-\\d\\d$|^$",
+               "(a|b)*abb(c{3,}|[^\\s\\d]?)+", "(?i)é\\u00e9[\\w-.]+\\/"},
+              [&](const std::string &pattern) -> std::string {
+                GrammarBuilder builder({1000, 1000, 1000, {50000, 100000}});
+                const RegexOptions options{session.mutator.below(2) ? Spelling::Utf8
+                                                                    : Spelling::JsonString,
+                                           session.mutator.below(2) == 0, false};
+                auto id = readRegex(builder.expressions(), pattern, options);
+                if (!id.ok())
+                  return std::string(id.status().code());
+                Symbol start = builder.terminal(*id);
+                auto grammar = std::move(builder).build(start);
+                if (!grammar.ok())
+                  return std::string(grammar.status().code());
+                return walk(*grammar, session.mutator);
+              });
+  session.check();
+}
