@@ -23,6 +23,9 @@ struct AnswerForm {
     Regex,      ///< `text`: an expression of ECMA-262 that the whole answer matches
     Choice,     ///< the answer is one of `choices`
   };
+  /// The longest `text` that is read from a file.
+  static constexpr uint64_t mostBytes = uint64_t(16) << 20;
+
   Kind kind = Kind::Free;
   std::string text;
   std::vector<std::string> choices;

@@ -16,8 +16,6 @@ namespace {
 
 constexpr int32_t maxChoices = 128;
 constexpr size_t maxSaltBytes = 1024;
-/// That make masks while the device computes.
-constexpr size_t maskThreads = 2;
 
 Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options,
                            const Device &device, uint32_t &target) {
@@ -126,7 +124,6 @@ Status Session::bind(const SessionOptions &options) {
     forms =
         std::make_unique<AnswerForms>(*textTokenizer, file().metadata().serving()->vocabulary());
   }
-  workers = std::make_unique<Workers>(maskThreads);
   Result<StepProgram> step = StepProgram::bind(*executor);
   if (!step.ok())
     return std::move(step).status();
@@ -258,21 +255,6 @@ Status Session::checkRequest(const Request &request) const {
   return sampleProgram->supports(request.sampling);
 }
 
-/// Makes the grammar of the answer's form.
-Status Session::prepareForm(Request &request) const {
-  request.sampling.hasForm = !request.form.isFree();
-  if (!request.sampling.hasForm)
-    return {};
-  if (!forms)
-    return Status::error("INGOT-E6008", "the engine has no tokenizer",
-                         "leave the form of the answer open");
-  Result<std::shared_ptr<guided::GrammarMasks>> masks = forms->masksOf(request.form);
-  if (!masks.ok())
-    return std::move(masks).status();
-  request.formMasks = *std::move(masks);
-  return {};
-}
-
 Result<Request> Session::prepare(Request request) const {
   if (!sampleProgram)
     return sampleMissing;
@@ -378,13 +360,6 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t
   if (prepared.formMasks)
     addConstraint(prepared, *sequence);
   return sequence;
-}
-
-void Session::addConstraint(const Request &prepared, Sequence &sequence) const {
-  sequence.constraint.emplace(
-      forms->constraintOf(prepared.form, prepared.formMasks, sequence.endTokens),
-      size_t(stepProgram->vocabulary()));
-  sequence.constraint->prepare(*workers);
 }
 
 Status Session::cancel(uint64_t request) {
@@ -627,17 +602,6 @@ void Session::givePromptLogprobs(Sequence &sequence) {
   event.promptLogprobs = std::move(sequence.promptLogprobs);
   sequence.promptLogprobs.clear();
   events.push_back(std::move(event));
-}
-
-/// Goes on by a token in the form of the answer, and lets the next mask be made.
-Status Session::advanceConstraint(Sequence &sequence, int32_t token) {
-  if (!sequence.constraint->accept(token))
-    return Status::error("INGOT-E6606",
-                         "request " + std::to_string(sequence.id) + ": token " +
-                             std::to_string(token) + " was drawn, which its form does not allow",
-                         "report this as an error of Ingot");
-  sequence.constraint->prepare(*workers);
-  return {};
 }
 
 /// Takes the token drawn in `row`: event, text, and the end of the request if it is one.

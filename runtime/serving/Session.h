@@ -231,7 +231,8 @@ private:
   std::unique_ptr<Executor> executor;
   std::optional<Tokenizer> textTokenizer;
   std::unique_ptr<AnswerForms> forms; ///< where there is a tokenizer
-  std::unique_ptr<Workers> workers;   ///< that make masks
+  /// They make masks while the device computes.
+  std::unique_ptr<Workers> workers = std::make_unique<Workers>(2);
   std::optional<StepProgram> stepProgram;
   std::optional<SampleProgram> sampleProgram;
   Status sampleMissing; ///< why there is no sampleProgram

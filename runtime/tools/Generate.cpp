@@ -39,6 +39,7 @@ struct GenerateOptions {
   ChatOptions chatting;
   DialogueArguments dialogue;
   SessionOptions session;
+  std::string schema, regex; ///< of the answer; a file, and an expression
   Request request;
 };
 
@@ -87,6 +88,30 @@ void addSamplingOptions(CommandLine &app, GenerateOptions &options) {
       .group("Text");
 }
 
+void addFormOptions(CommandLine &app, GenerateOptions &options) {
+  CommandOption schema =
+      app.addOption("--json-schema", options.schema,
+                    "a file with a JSON Schema, of which the answer is a JSON text")
+          .file(FileUse::Reads)
+          .group("Text");
+  app.addOption("--regex", options.regex, "an expression of ECMA-262 that the whole answer matches")
+      .excludes(schema)
+      .group("Text");
+}
+
+/// The form that the options ask for.
+Status readForm(const GenerateOptions &options, AnswerForm &form) {
+  if (!options.regex.empty())
+    form = {AnswerForm::Kind::Regex, options.regex, {}};
+  if (options.schema.empty())
+    return {};
+  Result<std::string> text = readTextFile(options.schema, AnswerForm::mostBytes);
+  if (!text.ok())
+    return std::move(text).status();
+  form = {AnswerForm::Kind::JsonSchema, *std::move(text), {}};
+  return {};
+}
+
 void addOptions(CommandLine &app, GenerateOptions &options) {
   app.addOption("engine", options.engine, "engine file").required();
   CommandOption text =
@@ -119,6 +144,7 @@ void addOptions(CommandLine &app, GenerateOptions &options) {
   app.addFlag("--ids", options.printIds, "print token ids instead of text").group("Text");
   app.addFlag("--echo", options.echo, "print the prompt before the answer").group("Text");
   addSamplingOptions(app, options);
+  addFormOptions(app, options);
   addSessionOptions(app, options.session);
 }
 
@@ -136,6 +162,8 @@ std::optional<int> readOptions(CommandLine &app, GenerateOptions &options, int a
   Status usable = options.request.sampling.validate(largestVocabulary);
   if (usable.ok())
     usable = checkDialogue(options.dialogue);
+  if (usable.ok())
+    usable = readForm(options, options.request.form);
   return usable.ok() ? std::nullopt : std::optional(reportError(usable));
 }
 

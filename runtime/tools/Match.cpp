@@ -17,8 +17,6 @@ namespace ingot::runtime {
 
 namespace {
 
-constexpr uint64_t maxFileBytes = uint64_t(64) << 20;
-
 struct MatchArguments {
   std::string engine, schema, regex, texts;
 };
@@ -57,7 +55,7 @@ private:
 Result<AnswerForm> formOf(const MatchArguments &arguments) {
   const bool isSchema = !arguments.schema.empty();
   const std::string &path = isSchema ? arguments.schema : arguments.regex;
-  Result<std::string> text = readTextFile(path == "-" ? "/dev/stdin" : path, maxFileBytes);
+  Result<std::string> text = readTextFile(path == "-" ? "/dev/stdin" : path, AnswerForm::mostBytes);
   if (!text.ok())
     return std::move(text).status();
   if (!isSchema && text->ends_with('\n')) // The end of the line is the file's.

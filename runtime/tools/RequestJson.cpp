@@ -83,6 +83,24 @@ bool takeStop(const json &value, std::vector<std::string> &out) {
   return true;
 }
 
+/// A schema as it is, or the text of one.
+bool takeSchema(const json &value, AnswerForm &form) {
+  if (!value.is_object() && !value.is_boolean() && !value.is_string())
+    return false;
+  form = {AnswerForm::Kind::JsonSchema, value.is_string() ? value.get<std::string>() : "", {}};
+  return true;
+}
+
+bool takeRegex(const json &value, AnswerForm &form) {
+  form = {AnswerForm::Kind::Regex, "", {}};
+  return take(value, form.text);
+}
+
+bool takeChoices(const json &value, AnswerForm &form) {
+  form = {AnswerForm::Kind::Choice, "", {}};
+  return takeList(value, form.choices);
+}
+
 using Reader = std::function<bool(const json &)>;
 
 std::map<std::string, Reader> readersFor(Request &request) {
@@ -118,6 +136,9 @@ std::map<std::string, Reader> readersFor(Request &request) {
       {"allowed_tokens", list(sampling.allowed)},
       {"stop_tokens", list(sampling.stopTokens)},
       {"bad_words", [&](const json &value) { return takeBadWords(value, sampling); }},
+      {"json_schema", [&](const json &value) { return takeSchema(value, request.form); }},
+      {"regex", [&](const json &value) { return takeRegex(value, request.form); }},
+      {"choice", [&](const json &value) { return takeChoices(value, request.form); }},
       {"logit_bias", [&](const json &value) { return takeBias(value, sampling.bias); }},
       {"stop", [&](const json &value) { return takeStop(value, sampling.stopStrings); }},
   };
@@ -158,6 +179,11 @@ Status readRequest(const std::string &line, Request &request, json &id) {
   }
   if (object.contains("prompt") == object.contains("prompt_ids"))
     return refuse("give either 'prompt' or 'prompt_ids'");
+  if (object.count("json_schema") + object.count("regex") + object.count("choice") > 1)
+    return refuse("give one of 'json_schema', 'regex' and 'choice'");
+  // The order of members is that of answers.
+  if (object.contains("json_schema") && !object["json_schema"].is_string())
+    request.form.text = nlohmann::ordered_json::parse(line)["json_schema"].dump();
   return {};
 }
 

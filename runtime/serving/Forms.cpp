@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session does for requests whose answers have a form.
+#include "runtime/serving/Session.h"
+
+namespace ingot::runtime {
+
+/// Makes the grammar of the answer's form.
+Status Session::prepareForm(Request &request) const {
+  request.sampling.hasForm = !request.form.isFree();
+  if (!request.sampling.hasForm)
+    return {};
+  if (!forms)
+    return Status::error("INGOT-E6008", "the engine has no tokenizer",
+                         "leave the form of the answer open");
+  Result<std::shared_ptr<guided::GrammarMasks>> masks = forms->masksOf(request.form);
+  if (!masks.ok())
+    return std::move(masks).status();
+  request.formMasks = *std::move(masks);
+  return {};
+}
+
+void Session::addConstraint(const Request &prepared, Sequence &sequence) const {
+  sequence.constraint.emplace(
+      forms->constraintOf(prepared.form, prepared.formMasks, sequence.endTokens),
+      size_t(stepProgram->vocabulary()));
+  sequence.constraint->prepare(*workers);
+}
+
+/// Goes on by a token in the form of the answer, and lets the next mask be made.
+Status Session::advanceConstraint(Sequence &sequence, int32_t token) {
+  if (!sequence.constraint->accept(token))
+    return Status::error("INGOT-E6606",
+                         "request " + std::to_string(sequence.id) + ": token " +
+                             std::to_string(token) + " was drawn, which its form does not allow",
+                         "report this as an error of Ingot");
+  sequence.constraint->prepare(*workers);
+  return {};
+}
+
+} // namespace ingot::runtime
