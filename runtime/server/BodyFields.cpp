@@ -2,6 +2,8 @@
 // The readers of what all paths share.
 #include "runtime/server/BodyFields.h"
 
+#include "runtime/server/FormFields.h"
+
 #include "runtime/tools/NearestName.h"
 
 #include <algorithm>
@@ -112,6 +114,14 @@ const BodyFields<Request> &generationFields() {
       {"cache_salt", {readSalt, "a string"}},
       {"ignore_eos", {readSampling<&S::ignoreEos>, "true or false"}},
       {"skip_special_tokens", {readFlag<&Request::skipSpecial>, "true or false"}},
+      {"response_format",
+       {readResponseFormat, "an object of the type text, json_object, or json_schema with its "
+                            "json_schema.schema, and the only form of the answer"}},
+      {"structured_outputs",
+       {readStructuredOutputs, "an object of one of json, regex, choice and json_object, and the "
+                               "only form of the answer"}},
+      {"json_schema", {readSchema, "a JSON Schema, and the only form of the answer"}},
+      {"regex", {readRegex, "a regular expression, and the only form of the answer"}},
       {"priority", {readPriority, "an integer; lower ones come first"}},
   };
   return fields;

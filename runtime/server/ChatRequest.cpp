@@ -44,11 +44,6 @@ bool readUsage(const Json &value, C &request) {
                                      take(value.value("include", Json()), request.wantsUsage));
 }
 
-/// Only the form that asks for nothing.
-bool readResponseFormat(const Json &value, C &) {
-  return value == Json::object() || value == Json{{"type", "text"}};
-}
-
 bool readModalities(const Json &value, C &) {
   return value == Json::array() || value == Json::array({"text"});
 }
@@ -113,8 +108,6 @@ const BodyFields<C> &ownFields() {
       {"verbosity", {tell<verbosity, Json::value_t::string>, "a string"}},
       {"usage", {readUsage, "an object with include, which is true or false"}},
       {"documents", {keep<documents, Json::value_t::array>, "a list"}},
-      {"response_format",
-       {readResponseFormat, "{\"type\": \"text\"}: other formats are not served by this version"}},
       {"modalities", {readModalities, "[\"text\"]: other outputs are not served"}},
   };
   return fields;

@@ -3,6 +3,8 @@
 // and calls beside what the assistant said.
 #include "runtime/server/MessagesRequest.h"
 
+#include "runtime/server/FormFields.h"
+
 #include "runtime/server/ContextEdits.h"
 
 namespace ingot::runtime {
@@ -233,13 +235,15 @@ std::optional<ApiError> takeChoice(const Json &choice, ChatRequest &chat) {
 
 } // namespace
 
-/// How much effort the answer is worth is told to the template.
+/// How much effort the answer is worth is told to the template; and its form.
 static std::optional<ApiError> takeOutput(const Json &output, ChatRequest &chat) {
   if (!output.is_object() && !output.is_null())
     return fieldError("output_config", "an object");
   for (const auto &[name, value] : output.items()) {
     if (name == "effort" && value.is_string())
       chat.conversation["reasoning_effort"] = value;
+    else if (name == "format" && readFlatFormat(value, chat.each))
+      continue;
     else if (!isNeutral(value))
       return name == "effort" ? fieldError("output_config.effort", "a string")
                               : unservedError("output_config." + name, true);

@@ -2,6 +2,8 @@
 // Items of the input become messages of a chat; calls and thoughts join the assistant's next words.
 #include "runtime/server/ResponsesRequest.h"
 
+#include "runtime/server/FormFields.h"
+
 #include <algorithm>
 
 namespace ingot::runtime {
@@ -63,14 +65,14 @@ bool readReasoning(const Json &value, Reading &into) {
   return effort.is_string() || effort.is_null();
 }
 
-/// Only the format that asks for nothing; how wordy the answer is to be is told to the template.
+/// The form of the answer; how wordy it is to be is told to the template.
 bool readText(const Json &value, Reading &into) {
   if (!value.is_object())
     return false;
   if (std::string verbosity = wordOf(value, "verbosity"); !verbosity.empty())
     into.request.chat.variables["verbosity"] = verbosity;
   Json format = value.value("format", Json());
-  return format.is_null() || (format.is_object() && format.value("type", Json()) == "text");
+  return format.is_null() || readFlatFormat(format, into.request.chat.each);
 }
 
 bool readTruncation(const Json &value, Reading &) { return value == "disabled"; }
@@ -92,7 +94,9 @@ const BodyFields<Reading> &ownFields() {
       {"top_logprobs", {readTopLogprobs, "an integer from 0 to 20"}},
       {"parallel_tool_calls", {readParallel, "true or false"}},
       {"reasoning", {readReasoning, "an object whose effort is a string"}},
-      {"text", {readText, "an object whose format is {\"type\": \"text\"}: others are not served"}},
+      {"text",
+       {readText,
+        "an object whose format is of the type text, json_object, or json_schema with its schema"}},
       {"truncation", {readTruncation, "\"disabled\""}},
       {"chat_template_kwargs", {readKwargs, "an object"}},
       {"tools", {keep<&Reading::tools>, "a list of tools"}},
