@@ -104,13 +104,13 @@ class GuidedAnswers(harness.BuildTest):
         ended = 0
         for answer in answers:
             form, _ = answer["id"]
-            if answer["finish_reason"] == "end_token":
+            if answer["finish"] == "end_token":
                 self.assertTrue(FORMS[form][1](answer["text"]), answer)
                 ended += 1
             else:
-                self.assertEqual(answer["finish_reason"], "length", answer)
+                self.assertEqual(answer["finish"], "length", answer)
         self.assertGreater(ended, len(requests) / 2)
-        cut = [answer for answer in answers if answer["finish_reason"] == "length"]
+        cut = [answer for answer in answers if answer["finish"] == "length"]
         for answer in cut:
             words, _ = FORMS[answer["id"][0]]
             if "json_schema" in words:
