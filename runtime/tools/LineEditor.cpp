@@ -34,11 +34,11 @@ LineEditor::LineEditor() : terminal(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO
     return;
   // Characters of more than one byte are edited as one.
   std::setlocale(LC_CTYPE, "");
+  // It would restore the terminal and raise them again; read while it is initialised.
+  rl_catch_signals = 0;
   rl_initialize();
   // What is pasted may have tabs, and a conversation no names of files to complete.
   rl_bind_key('\t', rl_insert);
-  // It would restore the terminal and raise them again.
-  rl_catch_signals = 0;
 }
 
 bool LineEditor::interrupted() const { return interrupts; }

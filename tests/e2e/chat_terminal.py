@@ -107,9 +107,13 @@ class Chat(ServerTest):
         # is lost, as on other programs.
         end = time.monotonic() + LIMIT
         while b"ends)" not in seen:
-            os.write(terminal, b"\x03")
-            if select.select([terminal], [], [], 0.2)[0]:
-                seen += os.read(terminal, 1 << 16)
+            try:
+                os.write(terminal, b"\x03")
+                if select.select([terminal], [], [], 0.2)[0]:
+                    seen += os.read(terminal, 1 << 16)
+            except OSError:
+                _, status = os.waitpid(child, 0)
+                self.fail(f"it ended: {os.waitstatus_to_exitcode(status)}, {seen[-400:]}")
             assert time.monotonic() < end, seen[-400:]
         read_until(b"ends)")
         read_until(b"> ")

@@ -155,7 +155,7 @@ private:
 };
 
 /// How many messages by chance each template gets.
-size_t randomMessages = 8;
+size_t randomMessages = INGOT_RANDOM_MESSAGES;
 
 /// Templates differ in whether they take arguments as an object or as text, and nothing as the
 /// content beside calls.
