@@ -44,8 +44,6 @@ void JsonConstraint::rollback(size_t count) {
 Status JsonConstraint::mask(std::span<uint32_t> words) {
   if (Status status = grammar.mask(words); !status.ok())
     return status;
-  if (!names.nearName())
-    return Status::success();
   const UniqueNames::State before = names.state();
   for (uint32_t token : *quoted) {
     uint32_t &word = words[token / 32];
