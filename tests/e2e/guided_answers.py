@@ -71,7 +71,7 @@ class GuidedAnswers(harness.BuildTest):
         once, twice = self.match("--json-schema", '{"type": "object"}',
                                  ['{"a": 1, "b": 2}', '{"a": 1, "\\u0061": 2}'])
         self.assertTrue(once["complete"])
-        self.assertEqual((twice["accepted"], twice["at"]), (False, 15))
+        self.assertEqual((twice["accepted"], twice["at"]), (False, 16))
         date, none = self.match("--regex", r"\d{4}-\d\d" + "\n", ["2026-11", "2026-x"])
         self.assertTrue(date["complete"])
         self.assertEqual(none["at"], 5)
