@@ -531,6 +531,19 @@ AnswerFamilies chooseFamilies(std::string_view chatTemplate) {
   return chosen;
 }
 
+/// Templates end a line with the opening marker, or do not.
+static std::string_view withoutSpaceAtEnd(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(" \n") + 1);
+}
+
+bool isThinking(const AnswerFamily &family, std::string_view promptTail) {
+  const std::string_view open = withoutSpaceAtEnd(family.reasoningOpen);
+  const size_t opened = open.empty() ? std::string_view::npos : promptTail.rfind(open);
+  return opened != std::string_view::npos &&
+         promptTail.find(withoutSpaceAtEnd(family.reasoningClose), opened + open.size()) ==
+             std::string_view::npos;
+}
+
 std::span<const std::string_view> markers(const AnswerFamily &family) { return family.tokens; }
 
 } // namespace ingot::runtime

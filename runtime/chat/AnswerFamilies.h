@@ -97,6 +97,9 @@ struct AnswerFamilies {
 /// By the markers in a template's text; noFamily() where none is known.
 AnswerFamilies chooseFamilies(std::string_view chatTemplate);
 
+/// Whether a prompt with this end has the model's thoughts begun and not ended.
+bool isThinking(const AnswerFamily &family, std::string_view promptTail);
+
 /// Markers that are special tokens in some of the family's vocabularies. These have to be in the
 /// text that a parser gets, while other special tokens are left out of it.
 std::span<const std::string_view> markers(const AnswerFamily &family);

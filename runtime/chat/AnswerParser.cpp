@@ -20,12 +20,6 @@ size_t partialCharacter(std::string_view text) {
   return 0;
 }
 
-std::string_view withoutSpaceAtEnd(std::string_view text) {
-  while (!text.empty() && isSpace(text.back()))
-    text.remove_suffix(1);
-  return text;
-}
-
 } // namespace
 
 AnswerParser::AnswerParser(const AnswerFamily &reasoning, const AnswerFamily &tools,
@@ -75,12 +69,7 @@ void AnswerParser::collectMarkers() {
 }
 
 void AnswerParser::readPrompt(std::string_view promptTail, bool endsInWords) {
-  const std::string_view open = withoutSpaceAtEnd(reasoning->reasoningOpen);
-  const size_t opened = open.empty() ? std::string_view::npos : promptTail.rfind(open);
-  // Thoughts that an answer began with go on, unless they have ended.
-  if (opened != std::string_view::npos &&
-      promptTail.find(withoutSpaceAtEnd(reasoning->reasoningClose), opened + open.size()) ==
-          std::string_view::npos) {
+  if (isThinking(*reasoning, promptTail)) {
     mode = Mode::Reasoning;
     return;
   }

@@ -12,7 +12,12 @@ namespace {
 /// What the client gave is wrong; every other code is an error of this side.
 constexpr std::string_view clientErrors[] = {
     "INGOT-E6003", "INGOT-E6004", "INGOT-E6005", "INGOT-E6006", "INGOT-E6007", "INGOT-E6008",
-    "INGOT-E6012", "INGOT-E6034", "INGOT-E6401", "INGOT-E6402", "INGOT-E6403", "INGOT-E6405"};
+    "INGOT-E6012", "INGOT-E6034", "INGOT-E6401", "INGOT-E6402", "INGOT-E6403", "INGOT-E6405",
+    "INGOT-E6601", "INGOT-E6602", "INGOT-E6603", "INGOT-E6604", "INGOT-E6605", "INGOT-E6607",
+    "INGOT-E6610", "INGOT-E6611", "INGOT-E6612", "INGOT-E6613", "INGOT-E6614"};
+
+/// Of what a request says its answer looks like, in whatever field it says so.
+bool isOfForms(std::string_view code) { return code.starts_with("INGOT-E66"); }
 
 int statusOf(std::string_view code) {
   if (std::find(std::begin(clientErrors), std::end(clientErrors), code) != std::end(clientErrors))
@@ -94,7 +99,7 @@ ApiError apiError(const Status &status) {
     error.field = error.message.substr(0, error.message.find(" must be "));
   else if (isOfTemplates(error.code))
     error.field = "messages";
-  else if (error.status == 400 && error.code != "INGOT-E6034")
+  else if (error.status == 400 && error.code != "INGOT-E6034" && !isOfForms(error.code))
     error.field = "prompt";
   return error;
 }

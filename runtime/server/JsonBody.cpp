@@ -11,8 +11,9 @@ namespace ingot::runtime {
 
 /// What is nested is freed by recursion.
 constexpr int deepest = 64;
-/// Names are looked up one after the other in their object; tools have thousands in small ones.
-constexpr int mostNames = 512, mostInAll = 65536;
+/// Names are looked up one after the other in their object; tools have thousands in small ones, and
+/// a schema may have one that is large.
+constexpr int mostNames = 5000, mostInAll = 65536, mostLookups = 1 << 25;
 
 OrError<Json> parseBody(std::string_view body) {
   auto refuse = [](std::string what) {
@@ -20,7 +21,8 @@ OrError<Json> parseBody(std::string_view body) {
   };
   bool isDeep = false;
   std::array<int, deepest + 2> names = {}; // of the objects that are open, by level
-  int most = 0, all = 0;
+  int most = 0, all = 0, lookups = 0;
+  auto isLarge = [&] { return most > mostNames || all > mostInAll || lookups > mostLookups; };
   auto bounded = [&](int depth, Json::parse_event_t event, Json &) {
     isDeep |= depth > deepest;
     if (isDeep)
@@ -29,16 +31,18 @@ OrError<Json> parseBody(std::string_view body) {
       names[size_t(depth) + 1] = 0;
     if (event == Json::parse_event_t::key) {
       most = std::max(most, ++names[size_t(depth)]);
+      lookups += names[size_t(depth)];
       ++all;
     }
-    return most <= mostNames && all <= mostInAll;
+    return !isLarge();
   };
   Json object = Json::parse(body.begin(), body.end(), bounded, false);
   if (isDeep)
     return refuse("the body has more than " + std::to_string(deepest) + " levels");
-  if (most > mostNames || all > mostInAll)
+  if (isLarge())
     return refuse("an object of the body has more than " + std::to_string(mostNames) +
-                  " names, or all have more than " + std::to_string(mostInAll));
+                  " names, all have more than " + std::to_string(mostInAll) +
+                  ", or several have thousands");
   if (object.is_discarded())
     return refuse("the body is not JSON");
   if (!object.is_object())

@@ -17,8 +17,8 @@ using Json = nlohmann::ordered_json;
 /// A value, or the error that the client gets.
 template <class T> using OrError = std::variant<T, ApiError>;
 
-/// Parses an object of at most 64 levels, 512 names in each object and 65,536 in all. INGOT-E7201:
-/// it is none.
+/// Parses an object of at most 64 levels, 5,000 names in each object and 65,536 in all, with few
+/// objects that have thousands. INGOT-E7201: it is none.
 OrError<Json> parseBody(std::string_view body);
 
 /// INGOT-E7203 about a field: "must be ...".

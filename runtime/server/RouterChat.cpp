@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handlers of conversations.
+#include "runtime/chat/FormMarkers.h"
 #include "runtime/server/ChatWriter.h"
 #include "runtime/server/MessagesRequest.h"
 #include "runtime/server/MessagesWriter.h"
@@ -58,6 +59,12 @@ void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
   Request prompt = chat.each;
   prompt.tokens = std::move(turn->tokens);
   prompt.keptSpecial = std::move(turn->keptSpecial);
+  if (!prompt.form.isFree()) {
+    Result<guided::AnswerMarkers> markers = formMarkers(turn->families, turn->settings);
+    if (!markers.ok())
+      return exchange->refuse(apiError(markers.status()));
+    prompt.markers = *std::move(markers);
+  }
   auto writer = std::make_unique<Writer>(found, *request, turn->families, turn->settings,
                                          exchange->record.id);
   answer(std::move(exchange), found, std::move(writer), chat.stream, {std::move(prompt)});

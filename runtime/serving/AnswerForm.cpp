@@ -89,12 +89,23 @@ Result<std::shared_ptr<guided::GrammarMasks>> AnswerForms::masksOf(const AnswerF
   return masks;
 }
 
+std::shared_ptr<const guided::SpelledTokens> AnswerForms::spelled() {
+  std::call_once(spelledOnce, [&] { named = spelledTokens(*tokenizer, vocabulary); });
+  return named;
+}
+
 std::unique_ptr<guided::TokenConstraint>
 AnswerForms::constraintOf(const AnswerForm &form, std::shared_ptr<guided::GrammarMasks> masks,
-                          std::vector<int32_t> endTokens) const {
+                          const guided::AnswerMarkers &markers, std::vector<int32_t> endTokens) {
+  std::unique_ptr<guided::TokenConstraint> answer;
   if (form.isJson())
-    return std::make_unique<guided::JsonConstraint>(std::move(masks), quoted, std::move(endTokens));
-  return std::make_unique<guided::GrammarConstraint>(std::move(masks), std::move(endTokens));
+    answer = std::make_unique<guided::JsonConstraint>(std::move(masks), quoted, endTokens);
+  else
+    answer = std::make_unique<guided::GrammarConstraint>(std::move(masks), endTokens);
+  if (markers.empty())
+    return answer;
+  return std::make_unique<guided::MarkedConstraint>(std::move(answer), markers, spelled(),
+                                                    std::move(endTokens));
 }
 
 } // namespace ingot::runtime

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/guided/GrammarConstraint.h"
+#include "runtime/guided/MarkedConstraint.h"
 
 #include <list>
 #include <memory>
@@ -53,10 +54,12 @@ public:
   /// Of a form other than Free. Errors as grammarOf.
   Result<std::shared_ptr<guided::GrammarMasks>> masksOf(const AnswerForm &form);
 
-  /// An answer of that form, whose `masks` are those of masksOf(form), ended by any of `endTokens`.
+  /// An answer of that form between such markers, whose `masks` are those of masksOf(form), ended
+  /// by any of `endTokens`.
   std::unique_ptr<guided::TokenConstraint> constraintOf(const AnswerForm &form,
                                                         std::shared_ptr<guided::GrammarMasks> masks,
-                                                        std::vector<int32_t> endTokens) const;
+                                                        const guided::AnswerMarkers &markers,
+                                                        std::vector<int32_t> endTokens);
 
 private:
   struct Entry {
@@ -65,12 +68,15 @@ private:
   };
   std::shared_ptr<guided::GrammarMasks> find(const AnswerForm &form);
   std::shared_ptr<const guided::TokenVocabulary> tokens();
+  std::shared_ptr<const guided::SpelledTokens> spelled();
 
   const Tokenizer *tokenizer;
   size_t vocabulary;
   std::once_flag tokensOnce; ///< Reading all pieces takes some milliseconds, for who needs them.
   std::shared_ptr<const guided::TokenVocabulary> tokenVocabulary;
   std::shared_ptr<const std::vector<uint32_t>> quoted; ///< its tokens with quotes
+  std::once_flag spelledOnce;
+  std::shared_ptr<const guided::SpelledTokens> named; ///< tokens, special ones too
   std::mutex guard;
   std::list<Entry> entries; ///< the latest first
 };

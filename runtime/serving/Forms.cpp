@@ -21,7 +21,7 @@ Status Session::prepareForm(Request &request) const {
 
 void Session::addConstraint(const Request &prepared, Sequence &sequence) const {
   sequence.constraint.emplace(
-      forms->constraintOf(prepared.form, prepared.formMasks, sequence.endTokens),
+      forms->constraintOf(prepared.form, prepared.formMasks, prepared.markers, sequence.endTokens),
       size_t(stepProgram->vocabulary()));
   sequence.constraint->prepare(*workers);
 }

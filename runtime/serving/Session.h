@@ -31,7 +31,8 @@ struct Request {
   bool skipSpecial = true;               ///< leave special tokens out of the generated text
   std::vector<int32_t> keptSpecial = {}; ///< but for these
   SamplingParameters sampling;
-  AnswerForm form = {}; ///< of the answer
+  AnswerForm form = {};               ///< of the answer
+  guided::AnswerMarkers markers = {}; ///< what may stand around it where it has a form
   /// What the form is held to; made by Session::prepare.
   std::shared_ptr<guided::GrammarMasks> formMasks = nullptr;
   bool promptOnly =

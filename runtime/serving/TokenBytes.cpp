@@ -51,6 +51,18 @@ static std::string bytesOfPiece(const Tokenizer &tokenizer, int32_t id) {
   return text;
 }
 
+std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &tokenizer, size_t vocabulary) {
+  std::vector<std::string> texts = tokenBytes(tokenizer, vocabulary);
+  std::vector<bool> special(vocabulary);
+  for (size_t i = 0; i < vocabulary && i < tokenizer.size(); ++i)
+    if (const auto id = static_cast<int32_t>(i);
+        tokenizer.hasPiece(id) && tokenizer.isSpecial(id)) {
+      texts[i] = tokenizer.piece(id);
+      special[i] = true;
+    }
+  return std::make_shared<const guided::SpelledTokens>(std::move(texts), special);
+}
+
 std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabulary) {
   std::vector<std::string> bytes(vocabulary);
   for (size_t i = 0; i < vocabulary && i < tokenizer.size(); ++i)

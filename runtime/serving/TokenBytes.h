@@ -2,6 +2,8 @@
 // What tokens spell, one by one.
 #pragma once
 
+#include "runtime/guided/MarkedConstraint.h"
+
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -14,5 +16,9 @@ class Tokenizer;
 /// they are, one behind the other, what a Detokenizer gives of it after a prompt, where that is
 /// UTF-8 and spaces are not cleaned up. Empty for special tokens and ids without a piece.
 std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabulary);
+
+/// The same with special tokens, which have their names.
+std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &tokenizer,
+                                                           size_t vocabulary);
 
 } // namespace ingot::runtime

@@ -76,7 +76,8 @@ class LiteLlm(EchoTest):
         with self.assertRaises(litellm.AuthenticationError):
             self.ask("openai", "hello", extra_headers={"Authorization": "Bearer other"})
         with self.assertRaises(litellm.BadRequestError):
-            self.ask("openai", "hello", response_format={"type": "json_object"})
+            self.ask("openai", "hello", response_format={"type": "json_schema", "json_schema": {
+                "name": "n", "schema": {"type": "string", "minLength": 2, "maxLength": 1}}})
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ class Conversations(ChatTest):
             self.chat(tools=[tool], tool_choice="required")
         self.assertEqual(caught.exception.param, "tool_choice")
         with self.assertRaises(openai.BadRequestError) as caught:
-            self.chat(response_format={"type": "json_object"})
+            self.chat(response_format={"type": "structural_tag"})
         self.assertEqual(caught.exception.param, "response_format")
         with self.assertRaises(openai.BadRequestError) as caught:
             self.respond(previous_response_id="resp_1")

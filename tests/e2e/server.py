@@ -21,7 +21,7 @@ RECORDED = [
       "frequency_penalty": 0.0, "presence_penalty": 0.5, "logit_bias": {"3": 5}}, 200),
     ({"model": "toy", "prompt": "abc", "suffix": "def"}, 400),
     ({"model": "gpt-3.5-turbo-instruct", "prompt": "abc"}, 404),
-    ({"model": "toy", "prompt": "abc", "response_format": {"type": "json_object"}}, 400),
+    ({"model": "toy", "prompt": "abc", "response_format": {"type": "xml"}}, 400),
 ]
 
 

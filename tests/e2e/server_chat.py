@@ -168,7 +168,10 @@ class Conversations(ChatTest):
         for path, body, code in (
                 ("/v1/chat/completions", {"messages": []}, "INGOT-E7203"),
                 ("/v1/chat/completions", {"messages": HELLO, "response_format": {
-                    "type": "json_object"}}, "INGOT-E7203"),
+                    "type": "structural_tag"}}, "INGOT-E7203"),
+                ("/v1/chat/completions", {"messages": HELLO, "response_format": {
+                    "type": "json_schema", "json_schema": {"schema": {
+                        "type": "string", "not": {"pattern": "a(?=b)"}}}}}, "INGOT-E6602"),
                 ("/v1/responses", {"input": "a", "previous_response_id": "x"}, "INGOT-E7202"),
                 ("/v1/messages", {"messages": HELLO}, "INGOT-E7203")):
             error = json.loads(self.ask(server, path, body, 400))

@@ -79,7 +79,11 @@ TEST(ChatRequestTest, WithoutALimitAnAnswerMayFillTheContext) {
 TEST(ChatRequestTest, WhatIsNotServedIsNamed) {
   const std::string some = R"("messages": [{"role": "user", "content": "a"}])";
   const std::pair<const char *, const char *> wrong[] = {
-      {R"("response_format": {"type": "json_object"})", "response_format"},
+      {R"("response_format": {"type": "json_schema"})", "response_format"},
+      {R"("response_format": {"type": "structural_tag"})", "response_format"},
+      {R"("response_format": {"type": "json_object"}, "regex": "a")", "regex"},
+      {R"("structured_outputs": {"json": {}, "choice": ["a"]})", "structured_outputs"},
+      {R"("structured_outputs": {"grammar": "a"})", "structured_outputs"},
       {R"("tool_choice": "required")", "tool_choice"},
       {R"("tool_choice": {"type": "function", "function": {"name": "f"}})", "tool_choice"},
       {R"("tools": [{"type": "function", "function": {"name": "f", "strict": true}}])",
@@ -91,6 +95,34 @@ TEST(ChatRequestTest, WhatIsNotServedIsNamed) {
       {R"("unheard_of": 3)", "unheard_of"}};
   for (const auto &[text, field] : wrong)
     EXPECT_EQ(refused(chat("{" + some + ", " + text + "}")).field, field);
+}
+
+TEST(ChatRequestTest, FormsOfTheAnswer) {
+  using Kind = AnswerForm::Kind;
+  const std::string some = R"("messages": [{"role": "user", "content": "a"}])";
+  const std::string schema = R"({"type":"object","minimum":0.1})";
+  const std::pair<std::string, AnswerForm> forms[] = {
+      {R"("response_format": {"type": "text"})", {}},
+      {R"("response_format": {"type": "json_object"})", {Kind::JsonObject, "", {}}},
+      {R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,
+          "schema": )" + schema + "}}", {Kind::JsonSchema, schema, {}}},
+      {R"("structured_outputs": {"json": )" + schema + "}", {Kind::JsonSchema, schema, {}}},
+      {R"("structured_outputs": {"regex": "a+", "json": null})", {Kind::Regex, "a+", {}}},
+      {R"("structured_outputs": {"choice": ["a", "b"]})", {Kind::Choice, "", {"a", "b"}}},
+      {R"("structured_outputs": {"json_object": true})", {Kind::JsonObject, "", {}}},
+      {R"("json_schema": )" + schema, {Kind::JsonSchema, schema, {}}},
+      {R"("regex": "a+")", {Kind::Regex, "a+", {}}}};
+  for (const auto &[text, form] : forms)
+    EXPECT_EQ(accepted(chat("{" + some + ", " + text + "}")).each.form, form) << text;
+  const AnswerForm expected = {Kind::JsonSchema, schema, {}};
+  const std::string format = R"({"type": "json_schema", "name": "n", "schema": )" + schema + "}";
+  EXPECT_EQ(
+      accepted(responses(R"({"input": "a", "text": {"format": )" + format + "}}")).chat.each.form,
+      expected);
+  EXPECT_EQ(accepted(messages(R"({"max_tokens": 1, "output_config": {"format": )" + format + "}, " +
+                              some + "}"))
+                .each.form,
+            expected);
 }
 
 TEST(ChatRequestTest, WhatMessagesMustNotHave) {

@@ -181,7 +181,7 @@ TEST(RequestTest, WhatIsNotServedIsNamed) {
   EXPECT_EQ(refused(R"({"prompt": "a", "top-k": 1})").message,
             "top-k is no field of this request (did you mean 'top_k'?); leave it out");
   EXPECT_EQ(refused(R"({"prompt": "a", "unheard_of": false})").code, "INGOT-E7202");
-  accepted(R"({"prompt": "a", "suffix": "", "json_schema": {}, "lora": [], "regex": false,
+  accepted(R"({"prompt": "a", "suffix": "", "ebnf": {}, "lora": [], "custom_params": false,
                "length_penalty": 1.0, "metadata": {"any": ["thing"]}})");
 }
 
