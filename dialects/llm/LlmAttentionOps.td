@@ -173,7 +173,8 @@ def Llm_SampleOp : Llm_Op<"sample", [MemoryEffects<[MemRead, MemWrite]>]> {
     left. A temperature so low that the highest quotient is no finite number is greedy, and biases
     and penalties leave a finite logit finite. NaN counts as excluded; if every token is excluded
     the token is -1. Increments the drawn token's count. Log probabilities are of the unmodified
-    logits, 0 where none are wanted; unused top entries are token -1.
+    logits, of those that the mask leaves where `useMask` is 2, and 0 where none are wanted; unused
+    top entries are token -1.
     Parameters: IngotSampleParams of the kernel ABI, as 16 words a row.
   }];
   let arguments = (ins TensorOf<[F32]>:$logits, TensorOf<[I32]>:$params, TensorOf<[I32]>:$bias_ids,

@@ -136,7 +136,7 @@ void SampleProgram::fillRow(size_t row, Sequence &sequence, int64_t place) {
                  uint64_t(place - sequence.promptTokens),
                  sampling.usesCounts() ? int32_t(sequence.slot) : -1,
                  int32_t(sampling.bias.size()),
-                 sampling.usesMask() && fillMask(row, sequence),
+                 maskUse(row, sequence),
                  sampling.logprobs};
   for (size_t i = 0; i < sampling.bias.size(); ++i) {
     biasIds[row * INGOT_MAX_BIAS + i] = sampling.bias[i].first;
@@ -158,11 +158,16 @@ void SampleProgram::fillKnown(size_t row, const Sequence &sequence, int32_t toke
   maskOf(row).allowOnly({&token, 1});
 }
 
-/// Whether a token may not be drawn in the row; its words then say which may.
-bool SampleProgram::fillMask(size_t row, Sequence &sequence) {
+/// 0: all tokens may be drawn in the row. Else its words say which may: 1, or 2 where the
+/// log-probabilities are to be those of the distribution that is left.
+int32_t SampleProgram::maskUse(size_t row, Sequence &sequence) {
+  if (!sequence.sampling.usesMask())
+    return 0;
   TokenMask tokens = maskOf(row);
   tokens.applyTo(sequence);
-  return tokens.restricts();
+  if (!tokens.restricts())
+    return 0;
+  return sequence.constraint ? 2 : 1;
 }
 
 /// Writes the masks of the rows that have one, neighbours together.

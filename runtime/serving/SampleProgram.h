@@ -73,7 +73,7 @@ private:
   void fillRow(size_t row, Sequence &sequence, int64_t place);
   void fillKnown(size_t row, const Sequence &sequence, int32_t token);
   TokenMask maskOf(size_t row);
-  bool fillMask(size_t row, Sequence &sequence);
+  int32_t maskUse(size_t row, Sequence &sequence);
   void writeMasks(size_t rows);
   std::array<Output, 4> outputsOf(const SampleDraw &draw);
 

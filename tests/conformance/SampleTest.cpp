@@ -481,6 +481,42 @@ TEST_P(Sampling, LargeVocabulariesAndOddLogits) {
   EXPECT_EQ(drawn.tokens[known + 3], expectedToken(nan, nullptr));
 }
 
+TEST_P(Sampling, AMaskMayBeOfTheLogprobsToo) {
+  constexpr int64_t kVocabulary = 9001;
+  Sampler sampler(target, kVocabulary);
+  std::mt19937_64 random(31);
+  for (size_t some : {1, 2, 7, 3000}) {
+    Row row = randomRow(kVocabulary, random);
+    row.params.temperature = some % 2 ? 0.9f : 0.0f;
+    row.params.logprobs = 5;
+    row.params.useMask = 2;
+    row.params.biasCount = 1;
+    row.biasIds = {17};
+    row.biasValues = {2.0f};
+    row.allowed.assign(kVocabulary, false);
+    std::vector<int32_t> order;
+    for (size_t i = 0; i < some; ++i) {
+      const auto id = int32_t((i * 2999 + 17) % kVocabulary);
+      row.allowed[size_t(id)] = true;
+      order.push_back(id);
+    }
+    double sum = 0;
+    for (int32_t id : order)
+      sum += std::exp(double(row.logits[id]));
+    std::ranges::sort(order, [&](int32_t a, int32_t b) {
+      return std::pair(-row.logits[a], a) < std::pair(-row.logits[b], b);
+    });
+    Drawn drawn = sampler.draw({row});
+    auto logprob = [&](int32_t id) { return double(row.logits[id]) - std::log(sum); };
+    ASSERT_TRUE(drawn.tokens[0] >= 0 && row.allowed[size_t(drawn.tokens[0])]);
+    EXPECT_NEAR(drawn.logprobs[0], logprob(drawn.tokens[0]), 2e-6);
+    for (size_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(drawn.topTokens[i], i < some ? order[i] : -1) << some << ", " << i;
+      EXPECT_NEAR(drawn.topLogprobs[i], i < some ? logprob(order[i]) : 0, 2e-6);
+    }
+  }
+}
+
 TEST_P(Sampling, RowsWithoutUsableLogitsDrawNothing) {
   constexpr int64_t kVocabulary = 1237;
   Sampler sampler(target, kVocabulary);

@@ -182,7 +182,8 @@ INGOT_DEVICE bool isWanted(Phase phase, bool draws, const SampleRow &row) {
   }
 }
 
-/// Log probabilities of the drawn token and of the most probable ones, of the unmodified logits.
+/// Log probabilities of the drawn token and of the most probable ones, of logits before all that
+/// draws make of them but for a mask.
 INGOT_DEVICE void writeLogprobs(const SampleRow &row, int token, int wanted, float maximum,
                                 double total, const SampleShared &shared) {
   const float *logits = row.logits();
@@ -191,9 +192,11 @@ INGOT_DEVICE void writeLogprobs(const SampleRow &row, int token, int wanted, flo
   if (threadIdx.x == 0)
     *row.row<float>(kLogprobs, 1) = wanted >= 0 && token >= 0 ? logprob(token) : 0.0f;
   for (int i = int(threadIdx.x); i < kTopColumns; i += kThreads) {
-    int id = i < wanted ? indexOf(shared.run.keys[i]) : -1;
+    bool isThere = i < wanted && !(row.masksLogprobs() &&
+                                   !(valueOf(shared.run.keys[i]) > minusInfinity()));
+    int id = isThere ? indexOf(shared.run.keys[i]) : -1;
     row.row<i32>(kTopTokens, kTopColumns)[i] = id;
-    row.row<float>(kTopLogprobs, kTopColumns)[i] = i < wanted ? logprob(id) : 0.0f;
+    row.row<float>(kTopLogprobs, kTopColumns)[i] = isThere ? logprob(id) : 0.0f;
   }
 }
 

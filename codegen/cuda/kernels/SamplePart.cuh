@@ -84,6 +84,15 @@ INGOT_DEVICE void loadPart(const SampleRow &row, Part part, SampleShared &shared
   __syncthreads();
 }
 
+/// Excludes what may not be drawn before the logits are looked at.
+INGOT_DEVICE void maskPart(const SampleRow &row, Part part, SampleShared &shared) {
+  forNumbered<kThreads, 4, 1>(shared.part, part.count(), [&](int place, float) {
+    if (!isAllowed(row, part.idOf(place)))
+      shared.part[place] = minusInfinity();
+  });
+  __syncthreads();
+}
+
 /// Biases, mask and penalties; then, for draws, the division by the temperature. Returns the key of
 /// the largest before the division.
 INGOT_DEVICE u64 modifyPart(const SampleRow &row, Part part, SampleShared &shared) {
@@ -138,6 +147,8 @@ INGOT_DEVICE void findPart(const SampleRow &row, int index, SampleShared &shared
   const SampleParams &params = *row.params;
   PartFacts &facts = row.facts()[index];
   loadPart(row, part, shared);
+  if (row.masksLogprobs())
+    maskPart(row, part, shared);
   // First of the logits as they are, then of the modified ones; one loop, for the code's size.
 #pragma unroll 1
   for (int pass = 0; pass < 2; ++pass) {

@@ -102,6 +102,8 @@ struct SampleRow {
   __device__ __forceinline__ u64 *logitList() const {
     return reinterpret_cast<u64 *>(workspace(kLogitListsOffset));
   }
+  /// Whether log probabilities are those of the distribution that the mask leaves.
+  __device__ __forceinline__ bool masksLogprobs() const { return params->useMask == 2; }
   __device__ __forceinline__ bool hasTopK() const {
     return params->topK > 0 && params->topK < kVocabulary;
   }
@@ -150,14 +152,15 @@ template <class PlaceOf> INGOT_DEVICE void applyBias(const SampleRow &row, Place
   }
 }
 
+INGOT_DEVICE bool isAllowed(const SampleRow &row, int id) {
+  return row.row<const u32>(kAllowMask, ceilDiv(kVocabulary, 32))[id / 32] >> (id % 32) & 1;
+}
+
 /// `value` of token `id` after mask and penalties.
 INGOT_DEVICE float modifiedLogit(const SampleRow &row, const u32 *counts, int id, float value) {
   const SampleParams &params = *row.params;
-  if (params.useMask) {
-    u32 word = row.row<const u32>(kAllowMask, ceilDiv(kVocabulary, 32))[id / 32];
-    if (!(word >> (id % 32) & 1))
-      value = minusInfinity();
-  }
+  if (params.useMask && !isAllowed(row, id))
+    value = minusInfinity();
   u32 count = counts ? counts[id] : 0;
   if (count == 0)
     return value;

@@ -64,6 +64,10 @@ static void applyBias(const Row &row, float *values) {
       values[ids[i]] = saturated(values[ids[i]], values[ids[i]] + biases[i]);
 }
 
+/// A mask with this value of `useMask` is also of the log probabilities: they are then those of the
+/// distribution that it leaves.
+constexpr int32_t kMasksLogprobs = 2;
+
 static void applyMask(const Row &row, float *values) {
   const uint32_t *mask = row.row<const uint32_t>(kAllowMask, (ingot_const_vocabulary + 31) / 32);
   for (int64_t i = 0; i < ingot_const_vocabulary; ++i)
@@ -233,7 +237,8 @@ static int64_t draw(const Row &row, const Scratch &scratch) {
   return drawFrom(scratch, params);
 }
 
-/// Log probabilities of the drawn token and of the most probable ones, of the unmodified logits.
+/// Log probabilities of the drawn token and of the most probable ones, of logits before all that
+/// draws make of them but for a mask.
 static void writeLogprobs(const Row &row, const float *logits, int64_t token) {
   float *chosen = row.row<float>(kLogprobs, 1);
   int32_t *topTokens = row.row<int32_t>(kTopTokens, ingot_const_top_columns);
@@ -260,8 +265,12 @@ static void writeLogprobs(const Row &row, const float *logits, int64_t token) {
       topTokens[place] = topTokens[place - 1];
     topTokens[place] = int32_t(i);
   }
-  for (int64_t i = 0; i < found; ++i)
-    topLogprobs[i] = logprob(topTokens[i]);
+  for (int64_t i = 0; i < found; ++i) {
+    const bool isMasked =
+        row.params->useMask == kMasksLogprobs && !(logits[topTokens[i]] >= -kLargest);
+    topLogprobs[i] = isMasked ? 0 : logprob(topTokens[i]);
+    topTokens[i] = isMasked ? -1 : topTokens[i];
+  }
 }
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
@@ -285,5 +294,11 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   *row.row<int32_t>(kTokens, 1) = int32_t(token);
   if (counts && token >= 0 && (counts[token] & ~INGOT_COUNT_IN_PROMPT) != ~INGOT_COUNT_IN_PROMPT)
     ++counts[token];
+  if (row.params->useMask == kMasksLogprobs) {
+    for (int64_t i = 0; i < ingot_const_vocabulary; ++i)
+      scratch.values[i] = logits[i];
+    applyMask(row, scratch.values);
+    logits = scratch.values;
+  }
   writeLogprobs(row, logits, token);
 }

@@ -16,6 +16,8 @@ std::vector<std::string> argumentsOf(const std::string &command, const std::stri
     return {engine, "--text", engine};
   if (command == "generate")
     return {engine, "-p", "a"};
+  if (command == "match")
+    return {engine, "--regex", engine, "--texts", engine};
   if (command == "template")
     return {engine, "--messages", engine};
   if (command == "tune")
