@@ -29,7 +29,7 @@ template <> struct Layouts<ingot_sampling> {
 };
 template <> struct Layouts<ingot_request> {
   static constexpr const char *name = "ingot_request";
-  static constexpr size_t sizes[] = {sizeof(ingot_request)};
+  static constexpr size_t sizes[] = {offsetof(ingot_request, json_schema), sizeof(ingot_request)};
 };
 template <> struct Layouts<ingot_event> {
   static constexpr const char *name = "ingot_event";

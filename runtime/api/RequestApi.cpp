@@ -35,10 +35,10 @@ ingot_request defaultRequest() {
 
 Status readTexts(const char *const *texts, size_t count, std::vector<std::string> &out) {
   if (count && !texts)
-    return misuse("a list of the sampling parameters is NULL");
+    return misuse("a list of the request is NULL");
   for (size_t i = 0; i < count; ++i) {
     if (!texts[i])
-      return misuse("a text of the sampling parameters is NULL");
+      return misuse("a text of the request is NULL");
     out.push_back(texts[i]);
   }
   return {};
@@ -46,7 +46,7 @@ Status readTexts(const char *const *texts, size_t count, std::vector<std::string
 
 Status readTokens(const int32_t *tokens, size_t count, std::vector<int32_t> &out) {
   if (count && !tokens)
-    return misuse("a list of the sampling parameters is NULL");
+    return misuse("a list of the request is NULL");
   out.assign(tokens, tokens + count);
   return {};
 }
@@ -54,7 +54,7 @@ Status readTokens(const int32_t *tokens, size_t count, std::vector<int32_t> &out
 /// The lists of `full`.
 Status readLists(const ingot_sampling &full, SamplingParameters &sampling) {
   if ((full.bias_count && !full.bias) || (full.bad_sequence_count && !full.bad_sequences))
-    return misuse("a list of the sampling parameters is NULL");
+    return misuse("a list of the request is NULL");
   for (size_t i = 0; i < full.bias_count; ++i)
     sampling.bias.push_back({full.bias[i].token, full.bias[i].value});
   Status status = readTokens(full.allowed, full.allowed_count, sampling.allowed);
@@ -96,6 +96,22 @@ Status readSampling(const ingot_engine *engine, const ingot_sampling *given,
   return readLists(full, sampling);
 }
 
+/// What the answer is to look like.
+Status readForm(const ingot_request &full, AnswerForm &form) {
+  const int given =
+      (full.json_schema != nullptr) + (full.regex != nullptr) + (full.choice_text_count != 0);
+  if (given > 1)
+    return Status::error("INGOT-E6006", "a request has more than one form of its answer",
+                         "set one of json_schema, regex and choice_texts");
+  if (full.json_schema)
+    form = {AnswerForm::Kind::JsonSchema, full.json_schema, {}};
+  if (full.regex)
+    form = {AnswerForm::Kind::Regex, full.regex, {}};
+  if (full.choice_text_count != 0)
+    form.kind = AnswerForm::Kind::Choice;
+  return readTexts(full.choice_texts, full.choice_text_count, form.choices);
+}
+
 } // namespace
 
 Status ingot::runtime::readRequest(const ingot_engine *engine, const ingot_request *given,
@@ -122,6 +138,8 @@ Status ingot::runtime::readRequest(const ingot_engine *engine, const ingot_reque
                            std::chrono::duration<double>(full.deadline));
   request.cacheSalt = full.cache_salt ? full.cache_salt : "";
   request.adapter = full.adapter ? full.adapter : "";
+  if (Status status = readForm(full, request.form); !status.ok())
+    return status;
   return readSampling(engine, full.sampling, request.sampling);
 }
 

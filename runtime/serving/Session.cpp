@@ -37,8 +37,8 @@ Result<MemoryPlan> planFor(const EngineFile &file, const SessionOptions &options
 
 Status nothingLeft(const std::string &what) {
   return Status::error("INGOT-E6034",
-                       what + ": its allowed tokens, bad words, min_tokens and "
-                              "no_repeat_ngram_size leave no token that may come",
+                       what + ": its allowed tokens, bad words, min_tokens, "
+                              "no_repeat_ngram_size and form leave no token that may come",
                        "exclude fewer tokens");
 }
 

@@ -51,7 +51,8 @@ static std::string bytesOfPiece(const Tokenizer &tokenizer, int32_t id) {
   return text;
 }
 
-std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &tokenizer, size_t vocabulary) {
+std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &tokenizer,
+                                                           size_t vocabulary) {
   std::vector<std::string> texts = tokenBytes(tokenizer, vocabulary);
   std::vector<bool> special(vocabulary);
   for (size_t i = 0; i < vocabulary && i < tokenizer.size(); ++i)

@@ -11,12 +11,10 @@ import harness
 # What each claim is held to: `names` of options, keys and words that would make it untrue, `fields`
 # that the server must refuse, `paths` that may not be there, `says`: a file and its text, `lacks`:
 # files and what none of them has.
-GUIDED = {"names": r"grammar|guided|schema", "fields": ["guided_json", "guided_grammar",
-          "structured_outputs", "grammar", "json_schema", "ebnf"]}
 DEVICES = {"names": r"parallel|devices|gpus|ranks|nodes", "paths": ["runtime/devices/*nccl*"]}
 SPECULATIVE = {"names": r"draft|speculat", "paths": ["runtime/serving/*Draft*"]}
 CLAIMS = {
-    "guided decoding": GUIDED, "grammars": GUIDED, "json schemas": GUIDED,
+    "grammars": {"names": "grammar|[eg]bnf", "fields": ["guided_grammar", "grammar", "ebnf"]},
     "several devices": DEVICES, "several gpus or several machines for one model": DEVICES,
     "speculative decoding": SPECULATIVE,
     "hopper's own matrix instructions": {"lacks": ("codegen/cuda/kernels/*", "wgmma")},
@@ -76,7 +74,7 @@ def names_of_all():
     for command in [("ingot", name) for name in ("build", "quantize", "plan", "bisect", "verify")
                     ] + [("ingot-server",), ("ingot-run",)] + [
                         ("ingot-run", name) for name in ("selftest", "bench", "eval", "tune",
-                                                         "template", "inspect", "diff")]:
+                                                         "template", "inspect", "diff", "match")]:
         names |= harness.options_of(*command)
     for path in ("runtime/tools/RequestJson.cpp", "compiler/recipe/RecipeWords.cpp"):
         names |= set(re.findall(r'[{(]"([a-z][\w-]*)"', text_of(path)))

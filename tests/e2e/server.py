@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ingot-server` as its clients meet it: completions whole and streamed, errors, keys, names,
 logs, and the requests that official clients send."""
+import concurrent.futures
 import json
 import socket
 import subprocess
@@ -62,6 +63,23 @@ class Completions(ServerTest):
                 self.assertEqual(set(answer["error"]),
                                  {"message", "type", "param", "code", "ingot_code"})
                 self.assertIn(answer["error"]["param"], body)
+        self.assertEqual(server.stop(), 0)
+
+    def test_forms_of_many_clients(self):
+        """Masks are made on threads of their own, for clients that share a form and others."""
+        server = self.start()
+        forms = ["[a-d]{5,20}", "(abc|bcd)+x", "[x-z]*[a-c]", "[a-d]{5,20}"] * 4
+
+        def ask(pattern):
+            status, _, text = server.request("POST", "/v1/completions", {
+                "prompt": "abc", "regex": pattern, "temperature": 1.5, "max_tokens": 30, "n": 2})
+            self.assertEqual(status, 200, text)
+            for choice in json.loads(text)["choices"]:
+                if choice["finish_reason"] == "stop":
+                    self.assertRegex(choice["text"], f"^({pattern})$")
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, forms))
         self.assertEqual(server.stop(), 0)
 
     def test_one_connection_for_many_requests(self):

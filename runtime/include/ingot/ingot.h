@@ -238,6 +238,11 @@ typedef struct ingot_request {
   double deadline;        /**< seconds from ingot_submit until it is ended; 0: none */
   const char *cache_salt; /**< prompts share cached work with those of an equal one; NULL: none */
   const char *adapter;    /**< NULL: none. No engine has adapters yet (INGOT-E6051) */
+  /* What the answer looks like: one of these at most (INGOT-E6006). Zero-terminated UTF-8. */
+  const char *json_schema; /**< it is a JSON text of this schema: draft 7 or 2020-12; or NULL */
+  const char *regex;       /**< all of it matches this expression of ECMA-262; or NULL */
+  const char *const *choice_texts; /**< it is one of these; none: any text */
+  size_t choice_text_count;
 } ingot_request;
 
 /** No prompt; add_special and skip_special set; one choice. */

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <regex>
 #include <thread>
 
 using namespace ingot::test;
@@ -370,6 +371,32 @@ TEST_F(ApiTest, RequestsAreRefusedByTheFieldThatIsWrong) {
   while (engine.step()) {
   }
   EXPECT_EQ(engine.nextEvent(id)->finish, INGOT_FINISH_DEADLINE);
+}
+
+TEST_F(ApiTest, AnswersHaveTheFormThatIsAskedFor) {
+  ingot::Engine engine(path);
+  ingot::Request plain = engine.request("abc");
+  plain.sampling.temperature = 1.5f;
+  plain.sampling.max_tokens = 20;
+  ingot::Request request = plain;
+  request.regex = "[x-z]{3}b?";
+  const std::string matched = engine.generate(request);
+  EXPECT_TRUE(std::regex_match(matched, std::regex("[x-z]{3}b?"))) << matched;
+  request = plain;
+  uint64_t id = 0;
+  request.regex = nullptr;
+  request.json_schema = "{\"type\": 5}";
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6611");
+  request = plain;
+  const char *const texts[] = {"cab", "bac"};
+  request.choice_texts = texts;
+  request.choice_text_count = 2;
+  const std::string chosen = engine.generate(request);
+  EXPECT_TRUE(chosen == "cab" || chosen == "bac") << chosen;
+  request.regex = "a(?=b)";
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6006");
+  request.choice_text_count = 0;
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6602");
 }
 
 TEST_F(ApiTest, TapsAreReadByName) {

@@ -105,7 +105,9 @@ TEST(ChatRequestTest, FormsOfTheAnswer) {
       {R"("response_format": {"type": "text"})", {}},
       {R"("response_format": {"type": "json_object"})", {Kind::JsonObject, "", {}}},
       {R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true,
-          "schema": )" + schema + "}}", {Kind::JsonSchema, schema, {}}},
+          "schema": )" +
+           schema + "}}",
+       {Kind::JsonSchema, schema, {}}},
       {R"("structured_outputs": {"json": )" + schema + "}", {Kind::JsonSchema, schema, {}}},
       {R"("structured_outputs": {"regex": "a+", "json": null})", {Kind::Regex, "a+", {}}},
       {R"("structured_outputs": {"choice": ["a", "b"]})", {Kind::Choice, "", {"a", "b"}}},
