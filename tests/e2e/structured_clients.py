@@ -35,12 +35,11 @@ class Place(Closed):
 class Trip(Closed):
     """Somewhere."""
     to: Place
-    stops: list[Place] = pydantic.Field(max_length=2)
     kind: typing.Literal["car", "train"]
 
 
 ASKED = [{"role": "user", "content": "Once upon a time"}]
-LIMIT = 400
+LIMIT = 600
 
 
 class Structured(harness.BuildTest):
@@ -88,10 +87,10 @@ class Structured(harness.BuildTest):
         self.assertIsInstance(answer.parsed_output, Trip)
 
     def test_langchain(self):
-        for more in ({}, {"use_responses_api": True}):
+        for more in ({"seed": 5}, {"use_responses_api": True}):
             model = langchain_openai.ChatOpenAI(
                 model="m", base_url=f"{self.address}/v1", api_key="none", max_retries=0,
-                temperature=1.0, max_tokens=LIMIT, seed=5, **more)
+                temperature=1.0, max_tokens=LIMIT, **more)
             for kind in (Trip, Trip.model_json_schema()):
                 answer = model.with_structured_output(kind, method="json_schema").invoke("Once")
                 self.assertIsInstance(Trip.model_validate(answer), Trip)
