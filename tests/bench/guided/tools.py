@@ -100,7 +100,7 @@ FIELDS = {
     "value": ({"type": ["string", "number", "boolean", "null"]}, "eleven"),
 }
 FIELDS |= {
-    "tags": many(text(50, 1), 10, 3, uniqueItems=False), "labels": many(FIELDS["slug"], 20),
+    "tags": many(text(50, 1), 10, 3), "labels": many(FIELDS["slug"], 20),
     "emails": many(FIELDS["email"], 50), "ids": many(FIELDS["uuid"], 100), "scores": many(FIELDS["score"], 1000, 6),
     "address": some("name", "zip", "country"), "location": some("latitude", "longitude"),
     "person": some("first_name", "last_name", "email", "age"), "window": some("start", "end"),
