@@ -3,7 +3,10 @@
 #include "runtime/guided/Expression.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <string>
+#include <utility>
 
 namespace ingot::runtime::guided {
 
@@ -95,29 +98,41 @@ bool ExpressionArena::isEmpty(ExpressionId id, size_t stateLimit) {
   return !explore(id, stateLimit);
 }
 
-/// Breadth first to a derivative that is known to match something.
+/// To a derivative that is known to match something, by way of those whose shortest text may be
+/// the shortest.
 bool ExpressionArena::explore(ExpressionId id, size_t stateLimit) {
-  std::vector<ExpressionId> seen{id};
-  std::vector<size_t> parent{0};
+  struct Place {
+    ExpressionId state;
+    uint32_t parent;
+  };
+  std::vector<Place> seen{{id, 0}};
   FlatMap known;
   known.put(id, 0);
-  for (size_t i = 0; i < seen.size(); ++i) {
-    const size_t parts = partition(seen[i]).representative.size();
+  using Open = std::pair<uint32_t, uint32_t>; // the shortest text, and where in `seen`
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
+  open.push({nodes[id].shortest, 0});
+  auto foundAlive = [&](ExpressionId state, uint32_t from) {
+    nodes[state].flags |= Alive;
+    for (uint32_t at = from;; at = seen[at].parent) {
+      nodes[seen[at].state].flags |= Alive;
+      if (at == 0)
+        return true;
+    }
+  };
+  while (!open.empty()) {
+    const uint32_t from = open.top().second;
+    const ExpressionId state = seen[from].state;
+    open.pop();
+    const size_t parts = partition(state).representative.size();
     for (size_t part = 0; part < parts; ++part) {
-      ExpressionId next = derive(seen[i], partition(seen[i]).representative[part], 0);
+      const ExpressionId next = derive(state, partition(state).representative[part], 0);
       if (nodes[next].flags & Dead || known.find(next) != FlatMap::missing)
         continue;
+      if (nodes[next].flags & (Alive | Positive))
+        return foundAlive(next, from);
       known.put(next, 0);
-      if (nodes[next].flags & (Alive | Positive)) {
-        nodes[next].flags |= Alive;
-        for (size_t at = i;; at = parent[at]) {
-          nodes[seen[at]].flags |= Alive;
-          if (at == 0)
-            return true;
-        }
-      }
-      seen.push_back(next);
-      parent.push_back(i);
+      open.push({nodes[next].shortest, uint32_t(seen.size())});
+      seen.push_back({next, from});
     }
     if (!failure.ok())
       return true;
@@ -127,8 +142,8 @@ bool ExpressionArena::explore(ExpressionId id, size_t stateLimit) {
       return true;
     }
   }
-  for (ExpressionId dead : seen)
-    nodes[dead].flags |= Dead;
+  for (const Place &dead : seen)
+    nodes[dead.state].flags |= Dead;
   return false;
 }
 

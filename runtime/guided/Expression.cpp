@@ -121,6 +121,30 @@ BytePartitions::Id ExpressionArena::partitionOf(const Node &node) {
   return result;
 }
 
+uint32_t ExpressionArena::shortestOf(const Node &node) const {
+  auto ofOperands = [&](auto choose, uint32_t result) {
+    for (ExpressionId id : operandsOf(node))
+      result = choose(result, nodes[id].shortest);
+    return result;
+  };
+  auto least = [](uint32_t left, uint32_t right) { return std::min(left, right); };
+  auto most = [](uint32_t left, uint32_t right) { return std::max(left, right); };
+  switch (node.kind) {
+  case Kind::Bytes:
+    return 1;
+  case Kind::Concatenation:
+    return addCounts(nodes[node.a].shortest, nodes[node.b].shortest);
+  case Kind::Alternation:
+    return ofOperands(least, unbounded);
+  case Kind::Intersection:
+    return ofOperands(most, 0);
+  case Kind::Repeat:
+    return uint32_t(std::min<uint64_t>(uint64_t(nodes[node.a].shortest) * node.b, unbounded));
+  default:
+    return 0;
+  }
+}
+
 bool ExpressionArena::same(const Node &left, const Node &right, std::span<const ExpressionId> list,
                            const ByteSet &set) const {
   if (left.fingerprint != right.fingerprint || left.kind != right.kind)
@@ -164,6 +188,7 @@ ExpressionId ExpressionArena::intern(Node node, std::span<const ExpressionId> li
     operands.insert(operands.end(), list.begin(), list.end());
   }
   node.partition = partitionOf(node);
+  node.shortest = shortestOf(node);
   auto id = ExpressionId(nodes.size());
   nodes.push_back(node);
   table[at] = id;

@@ -107,6 +107,13 @@ public:
   void declareText(ExpressionId id, int kind);
   void declareAllText(ExpressionId id, int kind) { allText[kind] = id; }
 
+  /// What a caller has made under a 64-bit hash of its own; nothing where it has not.
+  ExpressionId noted(uint64_t key) const {
+    const uint32_t known = notes.find(key);
+    return known == FlatMap::missing ? nothing : known;
+  }
+  void note(uint64_t key, ExpressionId id) { notes.put(key, id); }
+
   /// Bytes of one part have the same derivative of `id`.
   const BytePartitions::Partition &partition(ExpressionId id) const {
     return partitions[nodes[id].partition];
@@ -147,6 +154,7 @@ private:
     uint32_t a = 0, b = 0, c = 0;
     uint32_t highest = 0; ///< the largest count in it
     BytePartitions::Id partition = BytePartitions::coarsest;
+    uint32_t shortest = 0; ///< no text has fewer bytes
     uint64_t fingerprint = 0;
   };
 
@@ -158,6 +166,7 @@ private:
             const ByteSet &set) const;
   void describe(Node &node, std::span<const ExpressionId> list, const ByteSet &set) const;
   BytePartitions::Id partitionOf(const Node &node);
+  uint32_t shortestOf(const Node &node) const;
   void grow();
   std::vector<ExpressionId> flattened(Kind kind, std::span<const ExpressionId> list) const;
   void mergeByteSets(Kind kind, std::vector<ExpressionId> &list);
@@ -185,6 +194,7 @@ private:
   std::vector<ExpressionId> table; ///< by fingerprint, open addressing, 0: free
   ExpressionId allText[2] = {nothing, nothing};
   BytePartitions partitions;
+  FlatMap notes;
   FlatMap derived;      ///< by id and part of the bytes
   FlatMap clampedParts; ///< by id and horizon
   FlatMap longestEnds;  ///< by id
