@@ -2,9 +2,10 @@
 // Sets of characters to expressions over the bytes that spell them.
 #include "runtime/guided/Characters.h"
 
+#include "runtime/guided/Hash.h"
+
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 
 namespace ingot::runtime::guided {
@@ -78,9 +79,15 @@ namespace {
 class DigitSpeller {
 public:
   /// `ranges` are sorted and disjoint; `digit` gives the bytes of a digit of `bits` bits.
+  template <class Digit>
   DigitSpeller(ExpressionArena &arena, std::span<const CharacterRange> ranges, int bits,
-               std::function<ByteSet(uint32_t)> digit)
-      : arena(arena), ranges(ranges), bits(bits), digit(std::move(digit)) {}
+               const Digit &digit)
+      : arena(arena), ranges(ranges), bits(bits) {
+    for (uint32_t value = 0; value < 1u << bits; ++value) {
+      digitBytes[value] = digit(value);
+      all = all | digitBytes[value];
+    }
+  }
 
   /// The numbers from base to base + 2^(bits * digits) - 1.
   ExpressionId block(uint32_t base, int digits) {
@@ -96,7 +103,7 @@ public:
     for (uint32_t value = 0; value < 1u << bits; ++value)
       if (ExpressionId rest = block(base + (value << (bits * (digits - 1))), digits - 1);
           rest != ExpressionArena::nothing)
-        branches[rest] = branches[rest] | digit(value);
+        branches[rest] = branches[rest] | digitBytes[value];
     std::vector<ExpressionId> alternatives;
     for (const auto &[rest, set] : branches)
       alternatives.push_back(arena.concatenation(arena.bytes(set), rest));
@@ -105,16 +112,18 @@ public:
 
 private:
   ExpressionId full(int digits) {
-    ByteSet all;
-    for (uint32_t value = 0; value < 1u << bits; ++value)
-      all = all | digit(value);
-    return arena.repeat(arena.bytes(all), uint32_t(digits), uint32_t(digits));
+    ExpressionId &known = fulls[size_t(digits)];
+    if (known == ExpressionArena::nothing)
+      known = arena.repeat(arena.bytes(all), uint32_t(digits), uint32_t(digits));
+    return known;
   }
 
   ExpressionArena &arena;
   std::span<const CharacterRange> ranges;
   int bits;
-  std::function<ByteSet(uint32_t)> digit;
+  std::array<ByteSet, 64> digitBytes;
+  ByteSet all;
+  std::array<ExpressionId, 5> fulls{}; ///< by digits
 };
 
 } // namespace
@@ -208,6 +217,12 @@ static ExpressionId jsonEscapes(ExpressionArena &arena, const CharacterSet &set)
 }
 
 ExpressionId spelled(ExpressionArena &arena, const CharacterSet &set, Spelling spelling) {
+  uint64_t key = mixed(uint64_t(spelling));
+  for (const CharacterRange &range : set.parts())
+    key = mixed(key ^ (uint64_t(range.first) << 32 | range.last));
+  // Schemas spell the same few sets again and again, that of all characters above all.
+  if (const ExpressionId known = arena.noted(key); known != ExpressionArena::nothing)
+    return known;
   ExpressionId result;
   if (spelling == Spelling::Utf8) {
     result = utf8(arena, set);
@@ -217,6 +232,7 @@ ExpressionId spelled(ExpressionArena &arena, const CharacterSet &set, Spelling s
     result = arena.alternation(utf8(arena, barred.complement()), jsonEscapes(arena, set));
   }
   arena.declareText(result, int(spelling));
+  arena.note(key, result);
   return result;
 }
 

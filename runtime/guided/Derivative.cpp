@@ -3,7 +3,10 @@
 #include "runtime/guided/Expression.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <string>
+#include <utility>
 
 namespace ingot::runtime::guided {
 
@@ -67,18 +70,20 @@ ExpressionId ExpressionArena::derive(ExpressionId id, uint8_t byte, int depth) {
   default:
     break;
   }
+  if (ExpressionId next = nothing; simpleStep(id, byte, next))
+    return next;
   if (depth > deepest)
     return fail("nested more than " + std::to_string(deepest) + " deep");
-  if (node.kind == Kind::Concatenation)
-    return deriveConcatenation(id, byte, depth);
   // Parts may be shared by many: without a memory the time would double with every level.
-  uint64_t key = uint64_t(id) << 8 | byte;
-  if (auto known = derived.find(key); known != derived.end())
-    return known->second;
-  ExpressionId result = deriveCompound(node, byte, depth);
+  const uint64_t key = uint64_t(id) << 8 | partitions[node.partition].of[byte];
+  if (const uint32_t known = derived.find(key); known != FlatMap::missing)
+    return known;
+  const ExpressionId result = node.kind == Kind::Concatenation
+                                  ? deriveConcatenation(id, byte, depth)
+                                  : deriveCompound(node, byte, depth);
   if (derived.size() >= mostRemembered)
     derived.clear();
-  derived.emplace(key, result);
+  derived.put(key, result);
   return result;
 }
 
@@ -93,34 +98,41 @@ bool ExpressionArena::isEmpty(ExpressionId id, size_t stateLimit) {
   return !explore(id, stateLimit);
 }
 
-void ExpressionArena::classify() {
-  if (classified == sets.size())
-    return;
-  classes = ByteClasses(sets);
-  classified = sets.size();
-}
-
-/// Breadth first to a derivative that is known to match something.
+/// To a derivative that is known to match something, by way of those whose shortest text may be
+/// the shortest.
 bool ExpressionArena::explore(ExpressionId id, size_t stateLimit) {
-  classify();
-  std::vector<ExpressionId> seen{id};
-  std::vector<size_t> parent{0};
-  std::unordered_map<ExpressionId, bool> known{{id, true}};
-  for (size_t i = 0; i < seen.size(); ++i) {
-    for (uint32_t which = 0; which < classes.count; ++which) {
-      ExpressionId next = derive(seen[i], classes.representative[which], 0);
-      if (nodes[next].flags & Dead || !known.emplace(next, true).second)
+  struct Place {
+    ExpressionId state;
+    uint32_t parent;
+  };
+  std::vector<Place> seen{{id, 0}};
+  FlatMap known;
+  known.put(id, 0);
+  using Open = std::pair<uint32_t, uint32_t>; // the shortest text, and where in `seen`
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
+  open.push({nodes[id].shortest, 0});
+  auto foundAlive = [&](ExpressionId state, uint32_t from) {
+    nodes[state].flags |= Alive;
+    for (uint32_t at = from;; at = seen[at].parent) {
+      nodes[seen[at].state].flags |= Alive;
+      if (at == 0)
+        return true;
+    }
+  };
+  while (!open.empty()) {
+    const uint32_t from = open.top().second;
+    const ExpressionId state = seen[from].state;
+    open.pop();
+    const size_t parts = partition(state).representative.size();
+    for (size_t part = 0; part < parts; ++part) {
+      const ExpressionId next = derive(state, partition(state).representative[part], 0);
+      if (nodes[next].flags & Dead || known.find(next) != FlatMap::missing)
         continue;
-      if (nodes[next].flags & (Alive | Positive)) {
-        nodes[next].flags |= Alive;
-        for (size_t at = i;; at = parent[at]) {
-          nodes[seen[at]].flags |= Alive;
-          if (at == 0)
-            return true;
-        }
-      }
-      seen.push_back(next);
-      parent.push_back(i);
+      if (nodes[next].flags & (Alive | Positive))
+        return foundAlive(next, from);
+      known.put(next, 0);
+      open.push({nodes[next].shortest, uint32_t(seen.size())});
+      seen.push_back({next, from});
     }
     if (!failure.ok())
       return true;
@@ -130,8 +142,8 @@ bool ExpressionArena::explore(ExpressionId id, size_t stateLimit) {
       return true;
     }
   }
-  for (ExpressionId dead : seen)
-    nodes[dead].flags |= Dead;
+  for (const Place &dead : seen)
+    nodes[dead.state].flags |= Dead;
   return false;
 }
 
@@ -171,8 +183,8 @@ ExpressionId ExpressionArena::clamp(ExpressionId id, Horizon horizon, int depth)
   if (depth > deepest)
     return fail("nested more than " + std::to_string(deepest) + " deep");
   uint64_t key = (uint64_t(id) << 32 | horizon.steps) << 1 | uint64_t(horizon.upperOnly);
-  if (auto known = clampedParts.find(key); known != clampedParts.end())
-    return known->second;
+  if (const uint32_t known = clampedParts.find(key); known != FlatMap::missing)
+    return known;
   const Node node = nodes[id];
   ExpressionId result = id;
   if (node.kind == Kind::Concatenation) {
@@ -194,7 +206,7 @@ ExpressionId ExpressionArena::clamp(ExpressionId id, Horizon horizon, int depth)
   } // A complement stays: fewer texts in it are more outside.
   if (clampedParts.size() >= mostRemembered)
     clampedParts.clear();
-  clampedParts.emplace(key, result);
+  clampedParts.put(key, result);
   return result;
 }
 
@@ -202,25 +214,30 @@ ExpressionId ExpressionArena::clamp(ExpressionId id, Horizon horizon, int depth)
 /// are too many states to tell.
 uint32_t ExpressionArena::longestEnd(ExpressionId id) {
   constexpr size_t mostStates = 192;
-  auto [place, isNew] = longestEnds.try_emplace(id, ~0u);
-  if (!isNew)
-    return place->second;
-  classify();
+  constexpr uint32_t endless = FlatMap::missing - 1;
+  if (const uint32_t known = longestEnds.find(id); known != FlatMap::missing)
+    return known == endless ? ~0u : known;
+  longestEnds.put(id, endless);
   std::vector<ExpressionId> states{id};
-  std::unordered_map<ExpressionId, size_t> index{{id, 0}};
+  FlatMap index;
+  index.put(id, 0);
   std::vector<std::vector<size_t>> before(1);
-  for (size_t i = 0; i < states.size(); ++i)
-    for (uint32_t which = 0; which < classes.count; ++which) {
-      const ExpressionId next = derive(states[i], classes.representative[which], 0);
-      auto [known, fresh] = index.try_emplace(next, states.size());
-      if (fresh) {
+  for (size_t i = 0; i < states.size(); ++i) {
+    const size_t parts = partition(states[i]).representative.size();
+    for (size_t part = 0; part < parts; ++part) {
+      const ExpressionId next = derive(states[i], partition(states[i]).representative[part], 0);
+      uint32_t place = index.find(next);
+      if (place == FlatMap::missing) {
         if (states.size() == mostStates)
           return ~0u;
+        place = uint32_t(states.size());
+        index.put(next, place);
         states.push_back(next);
         before.emplace_back();
       }
-      before[known->second].push_back(i);
+      before[place].push_back(i);
     }
+  }
   std::vector<size_t> reached;
   std::vector<uint32_t> distance(states.size(), ~0u);
   auto reach = [&](size_t state, uint32_t steps) {
@@ -238,7 +255,7 @@ uint32_t ExpressionArena::longestEnd(ExpressionId id) {
   // What is reached from here has no longer ways.
   const uint32_t longest = reached.empty() ? 0 : distance[reached.back()];
   for (ExpressionId state : states)
-    longestEnds[state] = longest;
+    longestEnds.put(state, longest);
   return longest;
 }
 

@@ -98,6 +98,53 @@ void ExpressionArena::describe(Node &node, std::span<const ExpressionId> list,
   node.flags = uint8_t((isNullable ? Nullable | Alive : 0) | positive);
 }
 
+BytePartitions::Id ExpressionArena::partitionOf(const Node &node) {
+  BytePartitions::Id result = BytePartitions::coarsest;
+  switch (node.kind) {
+  case Kind::Nothing:
+  case Kind::Empty:
+    break;
+  case Kind::Bytes:
+    return partitions.ofSet(sets[node.a]);
+  case Kind::Concatenation:
+    return nullable(node.a) ? partitions.meet(nodes[node.a].partition, nodes[node.b].partition)
+                            : nodes[node.a].partition;
+  case Kind::Alternation:
+  case Kind::Intersection:
+    for (ExpressionId id : operandsOf(node))
+      result = partitions.meet(result, nodes[id].partition);
+    break;
+  case Kind::Complement:
+  case Kind::Repeat:
+    return nodes[node.a].partition;
+  }
+  return result;
+}
+
+uint32_t ExpressionArena::shortestOf(const Node &node) const {
+  auto ofOperands = [&](auto choose, uint32_t result) {
+    for (ExpressionId id : operandsOf(node))
+      result = choose(result, nodes[id].shortest);
+    return result;
+  };
+  auto least = [](uint32_t left, uint32_t right) { return std::min(left, right); };
+  auto most = [](uint32_t left, uint32_t right) { return std::max(left, right); };
+  switch (node.kind) {
+  case Kind::Bytes:
+    return 1;
+  case Kind::Concatenation:
+    return addCounts(nodes[node.a].shortest, nodes[node.b].shortest);
+  case Kind::Alternation:
+    return ofOperands(least, unbounded);
+  case Kind::Intersection:
+    return ofOperands(most, 0);
+  case Kind::Repeat:
+    return uint32_t(std::min<uint64_t>(uint64_t(nodes[node.a].shortest) * node.b, unbounded));
+  default:
+    return 0;
+  }
+}
+
 bool ExpressionArena::same(const Node &left, const Node &right, std::span<const ExpressionId> list,
                            const ByteSet &set) const {
   if (left.fingerprint != right.fingerprint || left.kind != right.kind)
@@ -140,6 +187,8 @@ ExpressionId ExpressionArena::intern(Node node, std::span<const ExpressionId> li
     node.b = uint32_t(list.size());
     operands.insert(operands.end(), list.begin(), list.end());
   }
+  node.partition = partitionOf(node);
+  node.shortest = shortestOf(node);
   auto id = ExpressionId(nodes.size());
   nodes.push_back(node);
   table[at] = id;

@@ -3,14 +3,13 @@
 #pragma once
 
 #include "runtime/core/Status.h"
-#include "runtime/guided/ByteSet.h"
+#include "runtime/guided/BytePartitions.h"
 
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace ingot::runtime::guided {
@@ -108,6 +107,20 @@ public:
   void declareText(ExpressionId id, int kind);
   void declareAllText(ExpressionId id, int kind) { allText[kind] = id; }
 
+  /// What a caller has made under a 64-bit hash of its own; nothing where it has not.
+  ExpressionId noted(uint64_t key) const {
+    const uint32_t known = notes.find(key);
+    return known == FlatMap::missing ? nothing : known;
+  }
+  void note(uint64_t key, ExpressionId id) { notes.put(key, id); }
+
+  /// Bytes of one part have the same derivative of `id`.
+  const BytePartitions::Partition &partition(ExpressionId id) const {
+    return partitions[nodes[id].partition];
+  }
+  BytePartitions::Id partitionId(ExpressionId id) const { return nodes[id].partition; }
+  BytePartitions &bytePartitions() { return partitions; }
+
   /// Byte sets in use, to be told apart by ByteClasses.
   std::span<const ByteSet> byteSets() const { return sets; }
   size_t size() const { return nodes.size(); }
@@ -140,6 +153,8 @@ private:
     uint8_t flags = 0;
     uint32_t a = 0, b = 0, c = 0;
     uint32_t highest = 0; ///< the largest count in it
+    BytePartitions::Id partition = BytePartitions::coarsest;
+    uint32_t shortest = 0; ///< no text has fewer bytes
     uint64_t fingerprint = 0;
   };
 
@@ -150,6 +165,8 @@ private:
   bool same(const Node &left, const Node &right, std::span<const ExpressionId> list,
             const ByteSet &set) const;
   void describe(Node &node, std::span<const ExpressionId> list, const ByteSet &set) const;
+  BytePartitions::Id partitionOf(const Node &node);
+  uint32_t shortestOf(const Node &node) const;
   void grow();
   std::vector<ExpressionId> flattened(Kind kind, std::span<const ExpressionId> list) const;
   void mergeByteSets(Kind kind, std::vector<ExpressionId> &list);
@@ -166,7 +183,6 @@ private:
   };
   ExpressionId clamp(ExpressionId id, Horizon horizon, int depth);
   uint32_t longestEnd(ExpressionId id);
-  void classify();
   bool explore(ExpressionId id, size_t stateLimit);
   ExpressionId fail(std::string_view what);
 
@@ -177,11 +193,11 @@ private:
   std::vector<ByteSet> sets;
   std::vector<ExpressionId> table; ///< by fingerprint, open addressing, 0: free
   ExpressionId allText[2] = {nothing, nothing};
-  ByteClasses classes; ///< of the first `classified` sets
-  size_t classified = 0;
-  std::unordered_map<uint64_t, ExpressionId> derived;      ///< of compound parts, by id and byte
-  std::unordered_map<uint64_t, ExpressionId> clampedParts; ///< by id and horizon
-  std::unordered_map<ExpressionId, uint32_t> longestEnds;
+  BytePartitions partitions;
+  FlatMap notes;
+  FlatMap derived;      ///< by id and part of the bytes
+  FlatMap clampedParts; ///< by id and horizon
+  FlatMap longestEnds;  ///< by id
 };
 
 } // namespace ingot::runtime::guided

@@ -9,18 +9,13 @@ namespace ingot::runtime::guided {
 Lexemes::Lexemes(const ExpressionArena &source)
     // Derivatives make new sets, but only unions and intersections of these.
     : expressions(source), classes(source.byteSets()), rows(classes.count, unknown) {
-  // Bytes that neither the classes nor plain text tell apart stand for one another.
-  std::vector<uint64_t> known;
+  std::array<uint64_t, 256> numbers;
   for (unsigned byte = 0; byte < 256; ++byte) {
-    const uint8_t kinds = plainKindsOf(uint8_t(byte));
-    uint64_t key = classes.of[byte] | uint64_t(kinds) << 8;
+    numbers[byte] = plainKindsOf(uint8_t(byte));
     for (uint8_t state = 0; state < utf8States; ++state)
-      key = key << 4 | (utf8Step(state, uint8_t(byte)) & 15);
-    if (kinds != 0 && std::ranges::find(known, key) == known.end()) {
-      known.push_back(key);
-      plainBytes.push_back({uint8_t(byte), kinds});
-    }
+      numbers[byte] = numbers[byte] << 4 | (utf8Step(state, uint8_t(byte)) & 15);
   }
+  plainPartition = expressions.bytePartitions().ofNumbers(numbers);
 }
 
 ExpressionId Lexemes::fill(ExpressionId state, uint8_t which) {
@@ -36,39 +31,54 @@ ExpressionId Lexemes::fill(ExpressionId state, uint8_t which) {
     rowOf[state] = uint32_t(rows.size() / classes.count);
     rows.resize(rows.size() + classes.count, unknown);
   }
-  rows[size_t(rowOf[state]) * classes.count + which] = next;
+  // All bytes that the state does not tell apart at once.
+  const BytePartitions::Partition &parts = expressions.partition(state);
+  ExpressionId *row = rows.data() + size_t(rowOf[state]) * classes.count;
+  const uint8_t part = parts.of[classes.representative[which]];
+  for (uint32_t other = 0; other < classes.count; ++other)
+    if (parts.of[classes.representative[other]] == part)
+      row[other] = next;
   return next;
 }
 
 uint32_t Lexemes::safeBytes(ExpressionId start, Plain kind, uint32_t most) {
   constexpr size_t mostStates = 160;
-  auto [place, isNew] =
-      safe.try_emplace(uint64_t(start) << 32 | uint64_t(kind) << 24 | std::min(most, 0xFFFFu), 0);
-  if (!isNew)
-    return place->second;
+  const uint64_t key = uint64_t(start) << 32 | uint64_t(kind) << 24 | std::min(most, 0xFFFFu);
+  if (const uint32_t known = safe.find(key); known != FlatMap::missing)
+    return known;
+  BytePartitions &partitions = expressions.bytePartitions();
   struct Place {
     ExpressionId state;
     uint8_t utf8;
     uint32_t depth;
   };
   std::vector<Place> open{{start, 0, 0}};
-  std::unordered_map<uint64_t, bool> seen{{uint64_t(start) << 8, true}};
+  FlatMap seen;
+  seen.put(uint64_t(start) << 8, 0);
   uint32_t depth = most;
-  for (size_t i = 0; i < open.size() && open[i].depth < depth; ++i)
-    for (auto [byte, kinds] : plainBytes) {
-      const Place at = open[i];
+  for (size_t i = 0; i < open.size() && open[i].depth < depth; ++i) {
+    const Place at = open[i];
+    // The bytes that neither the state nor plain text tells apart stand for one another.
+    const auto parts = partitions.meet(expressions.partitionId(at.state), plainPartition);
+    for (size_t part = 0; part < partitions[parts].representative.size(); ++part) {
+      const uint8_t byte = partitions[parts].representative[part];
       const uint8_t utf8 = utf8Step(at.utf8, byte);
-      if (!(kinds & kind) || utf8 == notUtf8)
+      if (!(plainKindsOf(byte) & kind) || utf8 == notUtf8)
         continue;
       const ExpressionId following = next(at.state, byte);
       if (following == ExpressionArena::nothing || open.size() == mostStates) {
         depth = at.depth;
         break;
       }
-      if (seen.emplace(uint64_t(following) << 8 | utf8, true).second)
+      const uint64_t place = uint64_t(following) << 8 | utf8;
+      if (seen.find(place) == FlatMap::missing) {
+        seen.put(place, 0);
         open.push_back({following, utf8, at.depth + 1});
+      }
     }
-  return safe[place->first] = depth;
+  }
+  safe.put(key, depth);
+  return depth;
 }
 
 } // namespace ingot::runtime::guided

@@ -5,8 +5,6 @@
 #include "runtime/guided/Expression.h"
 #include "runtime/guided/PlainText.h"
 
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace ingot::runtime::guided {
@@ -46,10 +44,10 @@ private:
 
   ExpressionArena expressions;
   ByteClasses classes;
-  std::vector<std::pair<uint8_t, uint8_t>> plainBytes; ///< one of each class and kinds
-  std::vector<uint32_t> rowOf;                         ///< by state; 0: none yet
+  BytePartitions::Id plainPartition; ///< by kinds and steps of UTF-8
+  std::vector<uint32_t> rowOf;       ///< by state; 0: none yet
   std::vector<ExpressionId> rows;
-  std::unordered_map<uint64_t, uint32_t> safe; ///< by state, kind and most
+  FlatMap safe; ///< by state, kind and most
 };
 
 } // namespace ingot::runtime::guided

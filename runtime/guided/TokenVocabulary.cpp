@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace ingot::runtime::guided {
 
@@ -14,6 +15,9 @@ constexpr std::array<uint32_t, 4> sliceLengths{4, 8, 16, 32};
 
 /// Rests of tokens that are kept for one lexeme and slice.
 constexpr size_t mostRests = 1 << 13;
+
+/// Branches below this are walked sooner than it is found out whether they can be taken at once.
+constexpr uint32_t fewNodes = 24;
 
 /// A slice whose lexeme allows fewer tokens than this part of it lists them.
 constexpr size_t sparse = 64;
@@ -83,14 +87,13 @@ public:
 private:
   /// Whether all that is below `node` stays in the lexeme since it is plain text.
   bool plainBelow(uint32_t node, ExpressionId state) {
-    if (state != plainState) {
-      plainState = state;
-      for (size_t i = 0; i < plainKinds.size(); ++i)
-        plainBytes[i] = lexemes.safeBytes(state, plainKinds[i], uint32_t(trie.depth()));
-    }
-    const uint8_t height = trie.height(node), under = trie.nodes()[node].under;
-    for (size_t i = 0; i < plainKinds.size(); ++i)
-      if (under & plainKinds[i] && plainBytes[i] >= height)
+    const TokenTrie::Node &top = trie.nodes()[node];
+    const uint8_t height = trie.height(node);
+    if (top.end - node < fewNodes || height == 0xFF)
+      return false;
+    const uint32_t asked = std::bit_ceil(uint32_t(height));
+    for (Plain kind : plainKinds)
+      if (top.under & kind && lexemes.safeBytes(state, kind, asked) >= height)
         return true;
     return false;
   }
@@ -109,8 +112,6 @@ private:
   std::vector<ExpressionId> states; ///< by depth
   std::vector<uint32_t> ends;       ///< by depth
   std::vector<TokenTrie::Entry> rests;
-  ExpressionId plainState = ExpressionArena::nothing; ///< the latest that was asked about
-  std::array<uint32_t, plainKinds.size()> plainBytes{};
 };
 
 } // namespace
