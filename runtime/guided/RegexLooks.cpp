@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-around as intersection: what stands behind a look-ahead is all of the text from there on, and
-// what stands before a look-behind all of it up to there. So they are regular outside of groups.
+// Look-around as intersection: what stands behind a look-ahead is all of the text from there on,
+// and what stands before a look-behind all of it up to there. So they are regular outside of
+// groups.
 #include "runtime/guided/RegexReader.h"
 
 #include <algorithm>
@@ -28,8 +29,7 @@ bool RegexReader::isLookAround(Term &term) {
 /// The texts from a place to the end that `part`, and `tail` where it may go on, match; from the
 /// start of the text also what is bound to it.
 ExpressionId RegexReader::toEnd(const Anchored &part, ExpressionId tail, bool fromStart) {
-  ExpressionId texts =
-      arena.alternation(arena.concatenation(part.of[Free], tail), part.of[AtEnd]);
+  ExpressionId texts = arena.alternation(arena.concatenation(part.of[Free], tail), part.of[AtEnd]);
   if (!fromStart)
     return texts;
   return arena.alternation(
@@ -86,8 +86,8 @@ RegexReader::Anchored RegexReader::withLooks(std::span<const Term> terms) {
     if (hasBehind)
       result = term.look == Term::Look::None ? joined(result, term.part) : behind(result, term);
   for (size_t i = rest.size(); i-- > 0 && !hasBehind;)
-    result = rest[i].look == Term::Look::None ? joined(rest[i].part, result)
-                                              : aheadOf(rest[i], result);
+    result =
+        rest[i].look == Term::Look::None ? joined(rest[i].part, result) : aheadOf(rest[i], result);
   if (!hasBehind)
     result = joined(caret, result);
   if (looks == begin)

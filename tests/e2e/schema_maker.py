@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes schemas at random, over all keywords, and values near them."""
 import collections
-import json
 
 NAMES = ["a", "b", "cd", "é", 'q"', "x y", "xa", "n0"]
 TEXTS = ["", "a", "ab", "abc", "b1", "12", "x", "é", "日本", "😀b", 'say "hi"', "back\\slash", "t\tb",
          "2024-02-29", "2023-02-29", "12:30:00Z", "2024-01-31T10:00:00Z", "2024-13-01T10:00:00Z",
          "1.2.3.4", "1.2.3.04", "2eb8aa08-aa98-11ea-b4aa-73b441d16380", "aaaa", "ba", "xyz"]
-NUMBERS = [0, 1, -1, 2, 3, 5, 7, 10, 12, 100, -7, 0.5, 1.5, -2.25, 0.1, 9.95, 99, 1000000, 2**53 + 1]
+NUMBERS = [0, 1, -1, 2, 3, 5, 7, 10, 12, 100, -7, 0.5, 1.5, -2.25, 0.1, 9.95, 99, 1000000,
+           2**53 + 1]
 PATTERNS = ["^a", "b$", "^[a-c]+$", "\\d", "^\\w{2,3}$", "^(x|y)?z*$", "^a|b$", "[^a]", "^.{2}$",
             "\\\\", "^x", "^[A-Za-z_]\\w*$", "(ab)+", "^$|^\\d+$", "^\\S*$"]
 KEYS = ["^x", "a", "^[a-c]", "d$", "^n\\d$"]
@@ -45,8 +45,8 @@ class Maker:
             return self.random.choice([True, True, False])
         schema = {}
         kind = self.random.choice(
-            ["null", "boolean", "integer", "number", "string", "string", "array", "object", "object",
-             "constants", "mixed"] if depth else ["boolean", "integer", "number", "string",
+            ["null", "boolean", "integer", "number", "string", "string", "array", "object",
+             "object", "constants", "mixed"] if depth else ["boolean", "integer", "number", "string",
                                                   "constants"])
         makers = {"integer": self.numbers, "number": self.numbers, "string": self.strings,
                   "array": self.arrays, "object": self.objects, "constants": self.constants}
@@ -140,7 +140,8 @@ class Maker:
             schema["unevaluatedProperties"] = self.part(0) if self.chance(0.4) else False
 
     def constants(self, schema, depth):
-        pool = TEXTS + NUMBERS + [None, True, False, [], [1, "a"], {"a": 1}, {"b": [None], "a": "x"}]
+        pool = [*TEXTS, *NUMBERS, None, True, False, [], [1, "a"], {"a": 1},
+                {"b": [None], "a": "x"}]
         if self.chance(0.3):
             schema["const"] = self.random.choice(pool)
         else:
@@ -277,9 +278,3 @@ class Maker:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and self.chance(0.6):
             return self.number_near({"minimum": value}, "number")
         return self.any_value(1)
-
-
-def text_of(value, random):
-    """As JSON, compact or not, with escapes or not."""
-    separators = random.choice([(",", ":"), (", ", ": ")])
-    return json.dumps(value, ensure_ascii=random.random() < 0.3, separators=separators)
