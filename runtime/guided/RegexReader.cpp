@@ -53,12 +53,14 @@ RegexReader::Anchored RegexReader::disjunction() {
 }
 
 RegexReader::Anchored RegexReader::alternative() {
-  std::vector<Anchored> terms;
+  std::vector<Term> terms;
   while (at < pattern.size() && pattern[at] != '|' && pattern[at] != ')')
     terms.push_back(term());
+  if (std::ranges::any_of(terms, [](const Term &term) { return term.look != Term::Look::None; }))
+    return withLooks(terms);
   Anchored result = Anchored::free(ExpressionArena::empty);
   for (size_t i = terms.size(); i-- > 0;)
-    result = joined(terms[i], result);
+    result = joined(terms[i].part, result);
   return result;
 }
 
@@ -84,21 +86,26 @@ RegexReader::Anchored RegexReader::joined(const Anchored &first, const Anchored 
   return result;
 }
 
-RegexReader::Anchored RegexReader::term() {
+RegexReader::Term RegexReader::term() {
   const size_t start = at;
   const char head = pattern[at];
+  Term term{{}, start};
   if (head == '^' || head == '$') {
     ++at;
     if (quantifierAhead())
-      return refuse(start, "an anchor cannot be repeated");
-    Anchored anchor;
-    anchor.of[head == '^' ? AtStart : AtEnd] = ExpressionArena::empty;
-    return anchor;
+      return {refuse(start, "an anchor cannot be repeated"), start};
+    term.part.of[head == '^' ? AtStart : AtEnd] = ExpressionArena::empty;
+    return term;
   }
   if (head == '*' || head == '+' || head == '?' || (head == '{' && quantifierAhead()))
-    return refuse(start, "nothing to repeat before a quantifier");
-  Anchored result = head == '(' ? group() : Anchored::free(atom());
-  return failure.ok() ? quantified(result, start) : Anchored();
+    return {refuse(start, "nothing to repeat before a quantifier"), start};
+  const bool isLook = isLookAround(term);
+  term.part = head == '(' ? group() : Anchored::free(atom());
+  if (isLook && quantifierAhead())
+    return {refuse(start, "a look-around cannot be repeated"), start};
+  if (failure.ok() && !isLook)
+    term.part = quantified(term.part, start);
+  return term;
 }
 
 RegexReader::Anchored RegexReader::group() {
@@ -124,11 +131,13 @@ bool RegexReader::groupHead(size_t start) {
   };
   if (take(':'))
     return true;
-  if (at < pattern.size() && (pattern[at] == '=' || pattern[at] == '!'))
-    return refused("look-ahead is not regular");
+  if (take('=') || take('!')) // term() has looked at them.
+    return true;
   if (at + 1 < pattern.size() && pattern[at] == '<' &&
-      (pattern[at + 1] == '=' || pattern[at + 1] == '!'))
-    return refused("look-behind is not regular");
+      (pattern[at + 1] == '=' || pattern[at + 1] == '!')) {
+    at += 2;
+    return true;
+  }
   if (take('P') && at < pattern.size() && pattern[at] != '<')
     return refused("no group begins like this");
   if (take('<')) {

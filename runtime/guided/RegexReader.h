@@ -6,7 +6,9 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace ingot::runtime::guided {
 
@@ -37,6 +39,16 @@ private:
     bool anchored() const { return of[1] || of[2] || of[3]; }
   };
 
+  /// A part of an alternative: what is matched, or what has to stand ahead or behind.
+  struct Term {
+    enum class Look : uint8_t { None, Ahead, Behind };
+
+    Anchored part;
+    size_t place; ///< in the pattern
+    Look look = Look::None;
+    bool negated = false;
+  };
+
   struct Modes {
     bool ignoreCase = false;
     bool dotAll = false;
@@ -46,13 +58,21 @@ private:
   Anchored disjunction();
   Anchored alternative();
   Anchored joined(const Anchored &first, const Anchored &second);
-  Anchored term();
+  Term term();
   Anchored group();
   bool groupHead(size_t start);
   bool modifiers();
   Anchored quantified(Anchored operand, size_t start);
   bool quantifierAhead() const;
   uint32_t count();
+
+  // RegexLooks.cpp
+  bool isLookAround(Term &term);
+  Anchored withLooks(std::span<const Term> terms);
+  Anchored aheadOf(const Term &look, const Anchored &rest);
+  Anchored behind(const Anchored &before, const Term &look);
+  ExpressionId toEnd(const Anchored &part, ExpressionId tail, bool fromStart);
+  ExpressionId held(ExpressionId texts, const Term &look, ExpressionId looked);
 
   // RegexAtoms.cpp
   ExpressionId atom();

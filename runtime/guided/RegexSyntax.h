@@ -22,10 +22,12 @@ struct RegexOptions {
 /// "u" refuses, the identity escapes that people write (`\-`, `\_`, `\"`): characters are code
 /// points, `\d` and `\w` ASCII, `\s` its Unicode spaces, the dot everything but line ends, `\p{..}`
 /// general categories; `^` and `$` are the ends of the text. Lazy quantifiers mean the same texts;
-/// groups may have names; `(?i:...)` and a leading `(?i)` are read too.
+/// groups may have names; `(?i:...)` and a leading `(?i)` are read too. Look-around is read outside
+/// of groups.
 ///
 /// Errors: INGOT-E6602 with "byte N" of the pattern for what is no expression and for what is not
-/// regular or not served (look-around, back-references, `\b`, an anchor in a repeated group);
+/// regular or not served (look-around in groups, back-references, `\b`, an anchor in a repeated
+/// group);
 /// INGOT-E6601 for what is too large. What matches nothing is `ExpressionArena::nothing` or found
 /// by isEmpty().
 Result<ExpressionId> readRegex(ExpressionArena &arena, std::string_view pattern,

@@ -84,7 +84,7 @@ class GuidedAnswers(harness.BuildTest):
                 ("--json-schema", '{"type": "string", "minLength": 5, "maxLength": 3}',
                  "INGOT-E6613", ""),
                 ("--json-schema", '{"minimum": ', "INGOT-E6610", ""),
-                ("--regex", "ab(?=c)", "INGOT-E6602", "byte 2")):
+                ("--regex", "(ab)\\1", "INGOT-E6602", "byte 4")):
             result = self.match(option, pattern, ["1"])
             self.assertTrue(1 <= result.returncode <= 125, result)
             self.assertEqual(result.stdout, "")

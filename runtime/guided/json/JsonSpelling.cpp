@@ -5,7 +5,7 @@
 #include "runtime/guided/Characters.h"
 
 #include <algorithm>
-#include <vector>
+#include <nlohmann/json.hpp>
 
 namespace ingot::runtime::guided {
 
@@ -110,6 +110,58 @@ ExpressionId writtenTexts(ExpressionArena &arena, std::span<const std::string> t
 
 ExpressionId anySpelling(ExpressionArena &arena, std::span<const std::string> texts) {
   return treeOf(arena, texts, spelledCharacter);
+}
+
+/// The texts that plainSpelling() gives.
+static ExpressionId plainTexts(ExpressionArena &arena) {
+  const CharacterSet barred({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
+  ByteSet letters, digits;
+  for (char letter : std::string_view("\"\\bfnrt"))
+    letters.add(uint8_t(letter));
+  for (char digit : std::string_view("0123456789abcdef"))
+    digits.add(uint8_t(digit));
+  const ExpressionId code =
+      arena.concatenation({arena.literal("u00"), arena.range('0', '1'), arena.bytes(digits)});
+  ByteSet controls;
+  for (char control : std::string_view("89acd"))
+    controls.add(uint8_t(control));
+  const ExpressionId shortOnes = arena.concatenation(arena.literal("u000"), arena.bytes(controls));
+  const ExpressionId escape = arena.concatenation(
+      arena.literal("\\"),
+      arena.alternation(arena.bytes(letters), arena.difference(code, shortOnes)));
+  return arena.star(arena.alternation(spelled(arena, barred.complement(), Spelling::Utf8), escape));
+}
+
+std::optional<std::vector<std::string>> fewTexts(ExpressionArena &arena, ExpressionId id,
+                                                 size_t most) {
+  struct Begun {
+    std::string text;
+    ExpressionId rest;
+  };
+  std::vector<std::string> found;
+  // Beginnings of one length lead to different texts: as many as there are, at least.
+  std::vector<Begun> begun{{"", arena.intersection(id, plainTexts(arena))}}, longer;
+  for (; !begun.empty(); begun.swap(longer)) {
+    longer.clear();
+    for (const Begun &one : begun) {
+      if (arena.nullable(one.rest))
+        found.push_back(one.text);
+      for (int byte = 0x20; byte < 0x100; ++byte) {
+        const ExpressionId rest = arena.derivative(one.rest, uint8_t(byte));
+        if (rest == ExpressionArena::nothing || arena.isEmpty(rest))
+          continue;
+        longer.push_back({one.text + char(byte), rest});
+        if (found.size() + longer.size() > most || !arena.status().ok())
+          return {};
+      }
+    }
+    if (found.size() > most)
+      return {};
+  }
+  for (std::string &text : found)
+    text = nlohmann::json::parse('"' + text + '"').get<std::string>();
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 } // namespace ingot::runtime::guided

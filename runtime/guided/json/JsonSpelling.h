@@ -4,9 +4,11 @@
 
 #include "runtime/guided/Expression.h"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ingot::runtime::guided {
 
@@ -23,5 +25,10 @@ ExpressionId writtenTexts(ExpressionArena &arena, std::span<const std::string> t
 /// Any of `texts` in every spelling, as a tree of their common beginnings: what names that are none
 /// of them must not be.
 ExpressionId anySpelling(ExpressionArena &arena, std::span<const std::string> texts);
+
+/// The texts of `id`, an expression of what stands between the quotes, where there are at most
+/// `most` of them; each once, whatever its spellings, sorted.
+std::optional<std::vector<std::string>> fewTexts(ExpressionArena &arena, ExpressionId id,
+                                                 size_t most);
 
 } // namespace ingot::runtime::guided

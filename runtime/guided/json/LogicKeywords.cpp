@@ -200,6 +200,15 @@ Shape SchemaMeaning::notReference(JsonId schema, JsonId value) {
   return ofPart({*target, true, false});
 }
 
+/// `$dynamicRef` and `$recursiveRef` where they are references like others.
+Shape SchemaMeaning::dynamicReference(JsonId schema, JsonId value) {
+  return index.isDynamic(value) ? unserved(schema, value) : reference(schema, value);
+}
+
+Shape SchemaMeaning::notDynamicReference(JsonId schema, JsonId value) {
+  return index.isDynamic(value) ? unserved(schema, value) : notReference(schema, value);
+}
+
 Shape SchemaMeaning::allOf(JsonId schema, JsonId value) {
   if (!isKind(value, Kind::Array, "an array of schemas"))
     return {};

@@ -10,6 +10,9 @@ namespace ingot::runtime::guided {
 
 /// Demands of one object: its rules are by the set of those that are met.
 constexpr size_t mostDemands = 4;
+/// Names that are few: the rules are by the set of those that are used, so that a comma is never
+/// behind the last one.
+constexpr size_t mostSingles = 10;
 
 /// Names that are not the schema's may come twice, and then count once: a count is exact only where
 /// it needs one of them at most.
@@ -24,20 +27,47 @@ bool ShapeGrammar::canCount(const ObjectSet &set, GoalId goal) {
   return false;
 }
 
-void ShapeGrammar::nameMembers(ObjectRules &rules) {
+Symbol ShapeGrammar::nameSymbol(const std::string &name) {
   ExpressionId colon = arena.concatenation(spaced(":", ""), spaces());
   ExpressionId quote = arena.literal("\"");
+  return builder.terminal(arena.concatenation({quote, writtenText(arena, name), quote, colon}));
+}
+
+uint32_t ShapeGrammar::mayMeet(const ObjectSet &set, const std::string &name) {
+  uint32_t demands = 0;
+  for (size_t i = 0; i < set.demands.size(); ++i)
+    if (arena.matches(set.demands[i].names, plainSpelling(name)))
+      demands |= 1u << i;
+  return demands;
+}
+
+void ShapeGrammar::nameMembers(ObjectRules &rules) {
   for (const ObjectMember &member : rules.set.members) {
-    rules.names.push_back(builder.terminal(
-        arena.concatenation({quote, writtenText(arena, member.name), quote, colon})));
-    uint32_t mayMeet = 0;
-    for (size_t i = 0; i < rules.set.demands.size(); ++i)
-      if (arena.matches(rules.set.demands[i].names, plainSpelling(member.name)))
-        mayMeet |= 1u << i;
-    rules.mayMeet.push_back(mayMeet);
+    rules.names.push_back(nameSymbol(member.name));
+    rules.mayMeet.push_back(mayMeet(rules.set, member.name));
   }
   if (!rules.set.others.empty())
+    nameSingles(rules);
+  if (!rules.set.others.empty())
     nameOthers(rules);
+}
+
+/// Takes the classes of few names out of the others.
+void ShapeGrammar::nameSingles(ObjectRules &rules) {
+  std::vector<std::string> all;
+  for (const ObjectMember &member : rules.set.members)
+    all.push_back(member.name);
+  ExpressionId taken = anySpelling(arena, all);
+  std::erase_if(rules.set.others, [&](const NameClass &entry) {
+    if (entry.names == algebra.text)
+      return false;
+    auto names =
+        fewTexts(arena, arena.difference(entry.names, taken), mostSingles - rules.single.size());
+    for (size_t i = 0; names && i < names->size(); ++i)
+      rules.single.push_back(
+          {nameSymbol((*names)[i]), entry.goal, mayMeet(rules.set, (*names)[i])});
+    return names.has_value();
+  });
 }
 
 /// Names that are not the schema's; for every set of demands those that all of them look for.
@@ -74,7 +104,7 @@ Symbol ShapeGrammar::place(ObjectRules &rules, MemberPlace at, bool isBehind) {
   auto [found, isNew] = table.try_emplace(at);
   if (isNew) {
     found->second = builder.rule();
-    rules.todo.push_back({at.next * 2 + isBehind, at.count, at.met});
+    rules.todo.push_back({at.next * 2 + isBehind, at.count, at.met, at.used});
   }
   return found->second;
 }
@@ -87,7 +117,7 @@ void ShapeGrammar::writePlace(ObjectRules &rules, MemberPlace at, bool isBehind)
   if (isBehind) {
     if (rules.requiredBehind[at.next] == 0 && at.count >= set.least && at.met == all)
       builder.add(rule, {close[1]});
-    if ((at.next < set.members.size() || !set.others.empty()) &&
+    if ((at.next < set.members.size() || !set.others.empty() || !rules.single.empty()) &&
         (set.most == noLimit || at.count < set.most))
       builder.add(rule, {comma, place(rules, at, false)});
     return;
@@ -107,7 +137,14 @@ void ShapeGrammar::writePlace(ObjectRules &rules, MemberPlace at, bool isBehind)
     for (uint32_t met = 0; met <= all; ++met)
       if (GoalId goal = demanded(set, set.others[i].goal, met); goal != noGoal && !(met & at.met))
         builder.add(rule, {rules.otherNames[i][met], ruleOf(goal),
-                           place(rules, {at.next, at.count + 1, at.met | met}, true)});
+                           place(rules, {at.next, at.count + 1, at.met | met, at.used}, true)});
+  for (size_t i = 0; i < rules.single.size(); ++i)
+    for (uint32_t met = 0; met <= all; ++met)
+      if (GoalId goal = demanded(set, rules.single[i].goal, met);
+          goal != noGoal && !(at.used >> i & 1) && !(met & ~(rules.single[i].mayMeet & ~at.met)))
+        builder.add(rule,
+                    {rules.single[i].name, ruleOf(goal),
+                     place(rules, {at.next, at.count + 1, at.met | met, at.used | 1u << i}, true)});
 }
 
 void ShapeGrammar::writeObject(Symbol rule, const ObjectSet &whole, GoalId goal) {
@@ -135,14 +172,15 @@ void ShapeGrammar::writeObject(Symbol rule, const ObjectSet &whole, GoalId goal)
   if (set.most == 0)
     return;
   uint64_t counted = set.most != noLimit ? set.most : set.least;
-  ObjectRules rules{set, {}, {}, {}, std::move(requiredBehind), counted, {}, {}, {}};
+  ObjectRules rules{set, {}, {}, {}, {}, std::move(requiredBehind), counted, {}, {}, {}};
   nameMembers(rules);
   builder.add(rule, {open[1], place(rules, {0, 0, 0}, false)});
   while (!rules.todo.empty() && meaning.status().ok()) {
     MemberPlace at = rules.todo.back();
     rules.todo.pop_back();
-    writePlace(rules, {at.next / 2, at.count, at.met}, at.next % 2);
-    if ((counted || !set.demands.empty()) && !spendRules(rules.begin.size(), goal))
+    writePlace(rules, {at.next / 2, at.count, at.met, at.used}, at.next % 2);
+    if ((counted || !set.demands.empty() || !rules.single.empty()) &&
+        !spendRules(rules.begin.size(), goal))
       return;
   }
 }

@@ -253,15 +253,14 @@ Shape SchemaMeaning::format(JsonId schema, JsonId value) {
   if (!isKind(value, Kind::String, "a string"))
     return {};
   const std::string &name = document[value].text;
-  if (name == "int32" || name == "int64") {
+  if (const WholeRange *range = wholeFormat(name)) {
     NumberSet set;
-    bool isShort = name == "int32";
-    set.low = Decimal::parse(isShort ? "-2147483648" : "-9223372036854775808");
-    set.high = Decimal::parse(isShort ? "2147483647" : "9223372036854775807");
+    set.low = Decimal::parse(range->low);
+    set.high = Decimal::parse(range->high);
     set.whole = NumberSet::Whole::Only;
     return withNumbers(std::move(set));
   }
-  if (isNumericFormat(name) || name == "password" || name == "binary")
+  if (isAnnotation(name))
     return any();
   auto [place, isNew] = formats.try_emplace(name, ExpressionArena::nothing);
   if (isNew) {
@@ -277,7 +276,8 @@ Shape SchemaMeaning::notFormat(JsonId schema, JsonId value) {
   Shape shape = format(schema, value);
   if (!status().ok())
     return {};
-  if (isNumericFormat(document[value].text))
+  const std::string &name = document[value].text;
+  if (wholeFormat(name) || name == "float" || name == "double")
     return unserved(schema, value);
   return onlyStrings(arena.difference(algebra.text, shape.strings));
 }

@@ -136,7 +136,11 @@ Status SchemaIndex::note(JsonId schema, std::string &base) {
       continue;
     if (Status status = put(base + "#" + (*document)[anchor].text); !status.ok())
       return status;
+    dynamicAnchors[(*document)[anchor].text] += name == "$dynamicAnchor";
   }
+  const JsonId recursive = document->member(schema, "$recursiveAnchor");
+  dynamicAnchors["#"] +=
+      recursive != noJson && (*document)[recursive].kind == JsonValue::Kind::True;
   return Status::success();
 }
 
@@ -229,6 +233,14 @@ Result<JsonId> SchemaIndex::pointed(JsonId from, std::string_view pointer, JsonI
                                               (*document)[reference].text + "' leads to nothing");
   }
   return at;
+}
+
+bool SchemaIndex::isDynamic(JsonId reference) const {
+  const std::string_view text = (*document)[reference].text;
+  const size_t hash = text.find('#');
+  const std::string name = hash == std::string_view::npos ? "" : std::string(text.substr(hash + 1));
+  const auto found = dynamicAnchors.find(text == "#" ? "#" : percentDecoded(name));
+  return found != dynamicAnchors.end() && found->second > 1;
 }
 
 Result<JsonId> SchemaIndex::target(JsonId reference) const {

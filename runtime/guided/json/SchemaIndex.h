@@ -21,6 +21,9 @@ public:
   /// The schema that a `$ref` names, given the string itself. INGOT-E6612: it leads out of the
   /// document or to nothing.
   Result<JsonId> target(JsonId reference) const;
+  /// Whether where the `$dynamicRef` or `$recursiveRef` leads depends on how its schema was
+  /// reached: the anchor is there more than once.
+  bool isDynamic(JsonId reference) const;
 
 private:
   explicit SchemaIndex(const JsonDocument &document) : document(&document) {}
@@ -33,6 +36,8 @@ private:
   const JsonDocument *document;
   std::unordered_map<std::string, JsonId> places;     ///< absolute URI, with a fragment for anchors
   std::unordered_map<JsonId, std::string> identified; ///< schemas with an `$id`, and its URI
+  std::unordered_map<std::string, int>
+      dynamicAnchors; ///< how many there are of a name; "#": of 2019-09
 };
 
 } // namespace ingot::runtime::guided

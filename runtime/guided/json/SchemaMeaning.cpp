@@ -13,10 +13,23 @@ using Kind = JsonValue::Kind;
 /// Schemas that apply at one place, one within the other, by references or applicators.
 constexpr size_t mostInPlace = 200;
 
+static unsigned draftOf(const JsonDocument &document) {
+  const JsonId name = document.member(0, "$schema");
+  const std::string_view text = name == noJson ? std::string_view() : document[name].text;
+  for (auto [part, draft] : {std::pair("draft-03", 3u),
+                             {"draft-04", 4},
+                             {"draft-06", 6},
+                             {"draft-07", 7},
+                             {"2019-09", 2019}})
+    if (text.find(part) != std::string_view::npos)
+      return draft;
+  return 2020;
+}
+
 SchemaMeaning::SchemaMeaning(const JsonDocument &document, const SchemaIndex &index,
                              ShapeAlgebra &algebra)
     : document(document), index(index), algebra(algebra), arena(algebra.arena),
-      goals(algebra.goals) {}
+      goals(algebra.goals), draft(draftOf(document)) {}
 
 std::span<const SchemaMeaning::Keyword> SchemaMeaning::keywords() {
   using M = SchemaMeaning;
@@ -59,8 +72,8 @@ std::span<const SchemaMeaning::Keyword> SchemaMeaning::keywords() {
       {"dependentSchemas", &M::dependencies, &M::notDependencies, true},
       {"dependencies", &M::dependencies, &M::notDependencies, true},
       {"$schema", &M::dialect, nullptr, false},
-      {"$dynamicRef", &M::unserved, &M::unserved, false},
-      {"$recursiveRef", &M::unserved, &M::unserved, false},
+      {"$dynamicRef", &M::dynamicReference, &M::notDynamicReference, false},
+      {"$recursiveRef", &M::dynamicReference, &M::notDynamicReference, false},
       {"$vocabulary", &M::unserved, &M::unserved, false},
       // Read with others.
       {"then", nullptr, nullptr, false},
@@ -121,11 +134,42 @@ const SchemaMeaning::Keyword *SchemaMeaning::find(std::string_view name) {
 const SchemaMeaning::Keyword *SchemaMeaning::known(JsonId schema, const JsonMember &member) {
   static const Keyword own{"x-", nullptr, nullptr, false};
   if (const Keyword *keyword = find(member.name))
-    return keyword;
+    return isOfDraft(schema, member, *keyword) ? keyword : nullptr;
   if (member.name.starts_with("x-"))
     return &own;
   refuse(member.value, "the keyword '" + member.name + "' is not known");
   return nullptr;
+}
+
+/// Whether a keyword has its meaning in the draft that `$schema` names; an error where it has none
+/// there, so that it is neither ignored nor enforced against the draft.
+bool SchemaMeaning::isOfDraft(JsonId schema, const JsonMember &member, const Keyword &keyword) {
+  static constexpr std::pair<std::string_view, unsigned> since[] = {{"const", 6},
+                                                                    {"contains", 6},
+                                                                    {"propertyNames", 6},
+                                                                    {"if", 7},
+                                                                    {"minContains", 2019},
+                                                                    {"maxContains", 2019},
+                                                                    {"dependentRequired", 2019},
+                                                                    {"dependentSchemas", 2019},
+                                                                    {"unevaluatedItems", 2019},
+                                                                    {"unevaluatedProperties", 2019},
+                                                                    {"prefixItems", 2020}};
+  if (draft == 2020)
+    return true;
+  const auto entry = std::ranges::find(since, std::string_view(member.name),
+                                       &std::pair<std::string_view, unsigned>::first);
+  if (entry != std::end(since) && draft < entry->second) {
+    refuse(member.value, "'" + member.name + "' is no keyword of the draft that $schema names");
+    return false;
+  }
+  if (draft < 2019 && keyword.positive && member.name != "$ref" && member.name != "$schema" &&
+      has(schema, "$ref")) {
+    refuse(member.value,
+           "'" + member.name + "' beside '$ref' says nothing in the draft that $schema names");
+    return false;
+  }
+  return true;
 }
 
 const Status &SchemaMeaning::status() const {

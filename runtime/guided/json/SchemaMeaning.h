@@ -48,6 +48,7 @@ private:
   static std::span<const Keyword> keywords();
   static const Keyword *find(std::string_view name);
   const Keyword *known(JsonId schema, const JsonMember &member);
+  bool isOfDraft(JsonId schema, const JsonMember &member, const Keyword &keyword);
 
   Shape ofPart(GoalPart part);
   Shape positive(JsonId schema);
@@ -83,6 +84,8 @@ private:
   Shape notConstantKeyword(JsonId schema, JsonId value);
   Shape reference(JsonId schema, JsonId value);
   Shape notReference(JsonId schema, JsonId value);
+  Shape dynamicReference(JsonId schema, JsonId value);
+  Shape notDynamicReference(JsonId schema, JsonId value);
   Shape allOf(JsonId schema, JsonId value);
   Shape notAllOf(JsonId schema, JsonId value);
   Shape anyOf(JsonId schema, JsonId value);
@@ -179,6 +182,7 @@ private:
   ShapeAlgebra &algebra;
   ExpressionArena &arena;
   Goals &goals;
+  unsigned draft; ///< that `$schema` names: 3 to 7, 2019, 2020
   Status failure;
   std::unordered_map<GoalId, Shape> shapes;
   std::unordered_map<uint64_t, Shape> parts; ///< by the code of a part

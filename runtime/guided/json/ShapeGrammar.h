@@ -37,15 +37,23 @@ private:
   struct MemberPlace {
     size_t next;
     uint64_t count;
-    uint32_t met; ///< a bit for each demand that a member has met
+    uint32_t met;      ///< a bit for each demand that a member has met
+    uint32_t used = 0; ///< a bit for each of `ObjectRules::single` that is there
     auto operator<=>(const MemberPlace &) const = default;
+  };
+  /// One of few names that no member has, which may come anywhere behind the members.
+  struct SingleName {
+    Symbol name; ///< with the colon
+    GoalId goal;
+    uint32_t mayMeet; ///< demands
   };
   /// One object's rules while they are written.
   struct ObjectRules {
-    const ObjectSet &set;
+    ObjectSet &set;
     std::vector<Symbol> names;                   ///< with the colon, of `set.members`
     std::vector<std::vector<Symbol>> otherNames; ///< of `set.others`, by the demands they meet
     std::vector<uint32_t> mayMeet;               ///< demands that a member's name meets
+    std::vector<SingleName> single;              ///< out of `set.others`, where names are few
     std::vector<size_t> requiredBehind;          ///< required members from an index on
     uint64_t counted;                            ///< counts above this are the same
     std::map<MemberPlace, Symbol> begin, behind; ///< before a member, after one
@@ -62,6 +70,9 @@ private:
   bool canCount(const ObjectSet &set, GoalId goal);
   void nameMembers(ObjectRules &rules);
   void nameOthers(ObjectRules &rules);
+  void nameSingles(ObjectRules &rules);
+  Symbol nameSymbol(const std::string &name);
+  uint32_t mayMeet(const ObjectSet &set, const std::string &name);
   GoalId demanded(const ObjectSet &set, GoalId goal, uint32_t met);
   Symbol place(ObjectRules &rules, MemberPlace at, bool isBehind);
   void writePlace(ObjectRules &rules, MemberPlace at, bool isBehind);

@@ -4,6 +4,7 @@
 
 #include "runtime/guided/RegexSyntax.h"
 
+#include <algorithm>
 #include <string>
 
 namespace ingot::runtime::guided {
@@ -46,6 +47,17 @@ static constexpr NamedExpression table[] = {
              "{last32}|(?:(?:{h}:){0,3}{h})?::{h}:{last32}|(?:(?:{h}:){0,4}{h})?::{last32}|"
              "(?:(?:{h}:){0,5}{h})?::{h}|(?:(?:{h}:){0,6}{h})?::)"},
     {"uuid", "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"},
+    // As Pydantic names them.
+    {"uuid1", "{uuidHead}1{uuidTail}"},
+    {"uuid3", "{uuidHead}3{uuidTail}"},
+    {"uuid4", "{uuidHead}4{uuidTail}"},
+    {"uuid5", "{uuidHead}5{uuidTail}"},
+    {"uuid6", "{uuidHead}6{uuidTail}"},
+    {"uuid7", "{uuidHead}7{uuidTail}"},
+    {"uuid8", "{uuidHead}8{uuidTail}"},
+    {"uuidHead", "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-"},
+    {"uuidTail", "[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}"},
+    {"ipvanyaddress", "(?:{ipv4}|{ipv6})"},
     // RFC 3986 and, with characters beyond ASCII, 3987.
     {"escaped", "%[0-9A-Fa-f]{2}"},
     {"scheme", R"([A-Za-z][A-Za-z0-9+.-]*)"},
@@ -70,25 +82,20 @@ static constexpr NamedExpression table[] = {
     {"json-pointer", R"((?:\/(?:[^~\/]|~[01])*)*)"},
     {"relative-json-pointer", R"((?:0|[1-9][0-9]{0,9})(?:#|(?:\/(?:[^~\/]|~[01])*)*))"},
     {"byte", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"},
+    {"base64", "{byte}"},
+    {"base64url", "(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}(?:==)?|[A-Za-z0-9_-]{3}=?)?"},
 };
 
-static constexpr std::string_view published[] = {"date",
-                                                 "time",
-                                                 "date-time",
-                                                 "duration",
-                                                 "hostname",
-                                                 "email",
-                                                 "ipv4",
-                                                 "ipv6",
-                                                 "uuid",
-                                                 "uri",
-                                                 "uri-reference",
-                                                 "uri-template",
-                                                 "byte",
-                                                 "iri",
-                                                 "iri-reference",
-                                                 "json-pointer",
-                                                 "relative-json-pointer"};
+static constexpr std::string_view published[] = {
+    "date",          "time",          "date-time",
+    "duration",      "hostname",      "email",
+    "ipv4",          "ipv6",          "uuid",
+    "uuid1",         "uuid3",         "uuid4",
+    "uuid5",         "uuid6",         "uuid7",
+    "uuid8",         "ipvanyaddress", "base64",
+    "base64url",     "uri",           "uri-reference",
+    "uri-template",  "byte",          "iri",
+    "iri-reference", "json-pointer",  "relative-json-pointer"};
 
 /// The table's expression with those put in that it names.
 static std::string expanded(std::string_view name) {
@@ -110,8 +117,27 @@ static std::string expanded(std::string_view name) {
   return result;
 }
 
-bool isNumericFormat(std::string_view format) {
-  return format == "int32" || format == "int64" || format == "float" || format == "double";
+const WholeRange *wholeFormat(std::string_view format) {
+  static constexpr WholeRange ranges[] = {
+      {"int8", "-128", "127"},
+      {"int16", "-32768", "32767"},
+      {"int32", "-2147483648", "2147483647"},
+      {"int64", "-9223372036854775808", "9223372036854775807"},
+      {"uint8", "0", "255"},
+      {"uint16", "0", "65535"},
+      {"uint32", "0", "4294967295"},
+      {"uint64", "0", "18446744073709551615"},
+  };
+  for (const WholeRange &range : ranges)
+    if (range.name == format)
+      return &range;
+  return nullptr;
+}
+
+bool isAnnotation(std::string_view format) {
+  static constexpr std::string_view names[] = {"float", "double",    "password",      "binary",
+                                               "path",  "file-path", "directory-path"};
+  return std::ranges::find(names, format) != std::end(names);
 }
 
 /// IRIs are URIs with more unreserved characters (RFC 3987 section 2.2).

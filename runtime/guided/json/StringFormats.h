@@ -14,7 +14,15 @@ namespace ingot::runtime::guided {
 /// (`regex`, `idn-hostname`).
 Result<ExpressionId> formatTexts(ExpressionArena &arena, std::string_view format);
 
-/// Formats that bind numbers and not strings, or nothing that JSON can hold otherwise.
-bool isNumericFormat(std::string_view format);
+/// Whole numbers from `low` to `high`: formats of OpenAPI and of Rust's schemas.
+struct WholeRange {
+  std::string_view name, low, high;
+};
+
+/// Null where the format is none of whole numbers.
+const WholeRange *wholeFormat(std::string_view format);
+
+/// Formats that every text has, or every number: what they say is no matter of texts.
+bool isAnnotation(std::string_view format);
 
 } // namespace ingot::runtime::guided

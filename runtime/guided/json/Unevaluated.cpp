@@ -101,7 +101,7 @@ std::vector<SchemaMeaning::Case> SchemaMeaning::applied(JsonId schema, const Jso
                                                         size_t depth) {
   const JsonValue &value = document[member.value];
   std::vector<Case> cases{{any(), ExpressionArena::nothing, 0}};
-  if (member.name == "$ref") {
+  if (member.name == "$ref" || member.name == "$dynamicRef" || member.name == "$recursiveRef") {
     Result<JsonId> target = index.target(member.value);
     return target.ok() ? casesOf(*target, depth + 1) : cases; // its error comes by the keyword
   }

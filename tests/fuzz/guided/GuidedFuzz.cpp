@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutated regular expressions: read or refused by a code, and what is read leads to no dead end.
+// Mutated regular expressions and schemas: read or refused by a code, and what is read leads to no
+// dead end.
 #include "runtime/guided/GrammarConstraint.h"
 #include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/json/SchemaGrammar.h"
 #include "tests/fuzz/FuzzSession.h"
 
 using namespace ingot::fuzz;
@@ -48,8 +50,9 @@ static std::string walk(std::shared_ptr<const Grammar> grammar, Mutator &random)
 
 TEST(GuidedFuzz, RegularExpressions) {
   FuzzSession session("regular_expressions", 21);
-  session.mutator.setWords({"(?:", ")*", "{2,5}", "{0,99999}", "[^", "]", "\\d", "\\u{1F600}", "^",
-                            "$", "|", "(?i:", "\\p{L}", "(?<n>", "+?", ".*", "\\b", "(?="});
+  session.mutator.setWords({"(?:",        ")*", "{2,5}", "{0,99999}", "[^",   "]",      "\\d",
+                            "\\u{1F600}", "^",  "$",     "|",         "(?i:", "\\p{L}", "(?<n>",
+                            "+?",         ".*", "\\b",   "(?=",       "(?!",  "(?<!"});
   session.run(2500,
               {"^[a-z]{1,20}@[a-z]+\\.(com|org)$", "^(\\d{4})-(0[1-9]|1[0-2])-\\d\\d$|^$",
                "(a|b)*abb(c{3,}|[^\\s\\d]?)+", "(?i)é\\u00e9[\\w-.]+\\/"},
@@ -67,5 +70,51 @@ TEST(GuidedFuzz, RegularExpressions) {
                   return std::string(grammar.status().code());
                 return walk(*grammar, session.mutator);
               });
+  session.check();
+}
+
+TEST(GuidedFuzz, Schemas) {
+  FuzzSession session("schemas", 22);
+  session.mutator.setWords({R"({"type":)",
+                            R"("properties":{)",
+                            R"("a":)",
+                            R"("items":)",
+                            R"("anyOf":[)",
+                            R"("not":)",
+                            R"("$ref":"#")",
+                            R"("pattern":"^a")",
+                            R"("const":)",
+                            "true",
+                            "1.5",
+                            "\"\"",
+                            "{}",
+                            "[",
+                            "]",
+                            "}",
+                            ",",
+                            "1e9",
+                            R"("required":["a"])",
+                            R"("minItems":)",
+                            R"("maxLength":)",
+                            R"("multipleOf":)",
+                            R"("propertyNames":)",
+                            R"("oneOf":[)"});
+  session.run(
+      1200,
+      {R"({"type":"object","properties":{"a":{"type":"integer","minimum":-3,"multipleOf":0.5},)"
+       R"("b":{"enum":["x",1,null]}},"required":["a"],"additionalProperties":false})",
+       R"({"anyOf":[{"type":"string","maxLength":9},{"$ref":"#/$defs/l"}],"$defs":{"l":{"type":)"
+       R"("array","items":{"$ref":"#"},"contains":{"const":1},"maxItems":3}}})",
+       R"({"if":{"required":["k"]},"then":{"minProperties":2},"patternProperties":{"^x":{"not":)"
+       R"({"type":"null"}}},"dependentRequired":{"k":["v"]},"propertyNames":{"maxLength":3}})",
+       R"({"oneOf":[{"format":"date"},{"minimum":1e300}],"unevaluatedProperties":false,)"
+       R"("allOf":[{"prefixItems":[true,{"uniqueItems":true}]}]})"},
+      [&](const std::string &schema) -> std::string {
+        JsonForm form;
+        form.uniqueNames = session.mutator.below(2) == 0;
+        auto grammar = schemaGrammar(schema, form);
+        return grammar.ok() ? walk(*grammar, session.mutator)
+                            : std::string(grammar.status().code());
+      });
   session.check();
 }

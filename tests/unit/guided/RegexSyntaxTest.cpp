@@ -78,6 +78,28 @@ TEST(RegexSyntax, AnchorsBelongToTheirBranch) {
   EXPECT_FALSE(matches("", "x"));
 }
 
+TEST(RegexSyntax, LooksAround) {
+  const std::string password = R"(^(?=.*[A-Z])(?=.*\d)(?!.*\s).{4,}$)";
+  EXPECT_TRUE(matches(password, "aB3-", search));
+  EXPECT_FALSE(matches(password, "ab3-", search));
+  EXPECT_FALSE(matches(password, "aB3- ", search));
+  const std::string decimal = R"(^(?!^[-+.]*$)[+-]?0*\d*\.?\d*$)";
+  EXPECT_TRUE(matches(decimal, "-1.50", search));
+  EXPECT_FALSE(matches(decimal, "-.", search));
+  EXPECT_FALSE(matches(decimal, "", search));
+  EXPECT_TRUE(matches("^(?!-)[a-z-]{1,5}$", "a-", search));
+  EXPECT_FALSE(matches("^(?!-)[a-z-]{1,5}$", "-a", search));
+  EXPECT_FALSE(matches("^[a-z-]+(?<!-)$", "a-", search));
+  EXPECT_TRUE(matches("^[a-z-]+(?<!-)$", "-a", search));
+  EXPECT_TRUE(matches("a(?!b)", "abac", search));
+  EXPECT_FALSE(matches("a(?!b)", "ab", search));
+  EXPECT_TRUE(matches("(?<=a)b", "xab", search));
+  EXPECT_FALSE(matches("(?<=a)b", "b", search));
+  EXPECT_TRUE(matches("(?!abc)[a-c]+", "abb"));
+  EXPECT_FALSE(matches("(?!abc)[a-c]+", "abca"));
+  EXPECT_FALSE(matches("ab(?=c)", "abc"));
+}
+
 TEST(RegexSyntax, SpeaksOfDecodedCharacters) {
   EXPECT_TRUE(matches("\"\\\\\\t", "\\\"\\\\\\t", json));
   EXPECT_TRUE(matches("\"a", "\\u0022\\u0061", json));
@@ -94,8 +116,9 @@ TEST(RegexSyntax, SpeaksOfDecodedCharacters) {
 }
 
 TEST(RegexSyntax, RefusalsNameThePlace) {
-  EXPECT_THAT(refusal("ab(?=c)"), testing::HasSubstr("byte 2: look-ahead"));
-  EXPECT_THAT(refusal("(?<!c)"), testing::HasSubstr("byte 0: look-behind"));
+  EXPECT_THAT(refusal("ab(?:(?=c).)*"), testing::HasSubstr("byte 5: look-around"));
+  EXPECT_THAT(refusal("a(?=b).(?<!c)"), testing::HasSubstr("byte 1: look-ahead"));
+  EXPECT_THAT(refusal("a(?=b)*"), testing::HasSubstr("byte 1: a look-around"));
   EXPECT_THAT(refusal("(a)\\1"), testing::HasSubstr("byte 3: back-ref"));
   EXPECT_THAT(refusal("\\bword"), testing::HasSubstr("byte 0: the word boundary"));
   EXPECT_THAT(refusal("(a"), testing::HasSubstr("byte 0: a group without an end"));
@@ -138,7 +161,10 @@ TEST(RegexSyntax, AgreesWithTheStandardLibrary) {
   std::mt19937 random(7);
   int compared = 0;
   for (int round = 0; round < 600; ++round) {
-    const std::string pattern = randomPattern(random, 1 + int(random() % 4));
+    std::string pattern = randomPattern(random, 1 + int(random() % 4));
+    for (size_t looks = random() % 6; looks > 3; --looks)
+      pattern = std::string(random() % 2 ? "^" : "") + (random() % 2 ? "(?=" : "(?!") + pattern +
+                ")" + randomPattern(random, 2);
     const bool whole = random() % 2;
     ExpressionArena arena;
     Result<ExpressionId> id = readRegex(arena, pattern, {.search = !whole});

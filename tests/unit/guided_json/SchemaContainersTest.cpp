@@ -37,6 +37,30 @@ TEST(SchemaContainers, OtherMembers) {
          {R"({"a":1})"}});
 }
 
+/// The last of a few names is not followed by a comma, and none comes twice, in any order.
+TEST(SchemaContainers, FewNamesRunOut) {
+  for (const char *schema :
+       {R"({"type":"object","patternProperties":{"^(red|green)$":{"type":"integer"}},)"
+        R"("additionalProperties":false})",
+        R"({"type":"object","propertyNames":{"enum":["red","green"]},)"
+        R"("additionalProperties":{"type":"integer"}})"}) {
+    check({schema, {R"({"green":1,"red":2})", R"({"red":1,"green":2})", "{}"}, {R"({"blue":1})"}});
+    auto grammar = schemaGrammar(schema);
+    ASSERT_TRUE(grammar.ok());
+    Recognizer recognizer(*grammar);
+    for (const char *text : {R"({"red":1,"r)", R"({"red":1,"green":2,)"})
+      EXPECT_EQ(recognizer.run(recognizer.start(), text), Recognizer::dead) << text;
+  }
+  JsonForm form;
+  form.uniqueNames = true;
+  EXPECT_EQ(schemaGrammar(R"({"type":"object","propertyNames":{"enum":["a","b"]},)"
+                          R"("minProperties":3})",
+                          form)
+                .status()
+                .code(),
+            "INGOT-E6613");
+}
+
 TEST(SchemaContainers, CountsOfMembers) {
   check(
       {R"({"type":"object","properties":{"a":true,"b":true,"c":true},"additionalProperties":false,)"

@@ -91,6 +91,11 @@ TEST(SchemaScalars, FormatsAreOfTheCalendar) {
          {R"("http://example.com/c?d=e#f")", R"("urn:x:y")"},
          {R"("/relative")", R"("http:// x")", R"("http://localhost/%zz")"}});
   check({R"({"format":"int32"})", {"2147483647", R"("text")"}, {"2147483648", "1.5"}});
+  check({R"({"type":"integer","format":"uint8"})", {"0", "255"}, {"256", "-1"}});
+  check({R"({"type":"string","format":"uuid4"})",
+         {R"("2eb8aa08-AA98-41ea-b4aa-73b441d16380")"},
+         {R"("2eb8aa08-aa98-11ea-b4aa-73b441d16380")"}});
+  check({R"({"type":"string","format":"path"})", {R"("/a b")", R"("")"}, {"1"}});
 }
 
 TEST(SchemaScalars, ConstantsAndEnums) {
