@@ -393,7 +393,7 @@ TEST_F(ApiTest, AnswersHaveTheFormThatIsAskedFor) {
   request.choice_text_count = 2;
   const std::string chosen = engine.generate(request);
   EXPECT_TRUE(chosen == "cab" || chosen == "bac") << chosen;
-  request.regex = "a(?=b)";
+  request.regex = "(a)\\1";
   EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6006");
   request.choice_text_count = 0;
   EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6602");
