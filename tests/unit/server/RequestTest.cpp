@@ -256,6 +256,21 @@ TEST(RequestTest, BodiesThatAreNoObjects) {
   EXPECT_EQ(refused(many).code, "INGOT-E7201");
 }
 
+TEST(RequestTest, AFewObjectsMayHaveThousandsOfNames) {
+  std::string large = "{";
+  for (int i = 0; i < 5000; ++i)
+    large += "\"name" + std::to_string(i) + "\": {},";
+  large.back() = '}';
+  const auto body = [&](int objects) {
+    std::string text = R"({"prompt": "a", "metadata": [{})";
+    for (int i = 0; i < objects; ++i)
+      text += ", " + large;
+    return text + "]}";
+  };
+  accepted(body(2));
+  EXPECT_EQ(refused(body(3)).code, "INGOT-E7201");
+}
+
 TEST(RequestTest, ErrorsHaveTheFormOfOpenAi) {
   Json body = Json::parse(errorJson({404, "INGOT-E7204", "no \"x\"", "model"}));
   EXPECT_EQ(body["error"]["message"], "no \"x\"");
