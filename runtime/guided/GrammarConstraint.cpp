@@ -79,8 +79,8 @@ Status GrammarMasks::mask(Recognizer::State state, std::span<uint32_t> words) {
   std::ranges::fill(words, 0);
   recognizer.beginSteps();
   compute(state, words);
-  if (!recognizer.status().ok())
-    return recognizer.status();
+  if (const Status &status = checked(); !status.ok())
+    return status;
   if (kept.size() < mostKept) {
     oldest = kept.size();
     kept.emplace_back();
@@ -116,6 +116,7 @@ bool GrammarConstraint::accept(int32_t token) {
     return false;
   std::string_view text = masks->vocabulary->text(uint32_t(token));
   Recognizer::State next = masks->recognizer.run(states.back(), text);
+  masks->checked();
   if (text.empty() || next == Recognizer::dead)
     return false;
   states.push_back(next);

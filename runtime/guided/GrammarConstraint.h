@@ -6,6 +6,7 @@
 #include "runtime/guided/TokenConstraint.h"
 #include "runtime/guided/TokenVocabulary.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -24,6 +25,14 @@ public:
   /// caller holds `guard`.
   Status mask(Recognizer::State state, std::span<uint32_t> words);
 
+  /// Whether a limit was met: no answer goes on from here. Takes no lock.
+  bool failed() const { return isFailed; }
+  /// Takes note of the recognizer's status. The caller holds `guard`.
+  const Status &checked() {
+    isFailed = !recognizer.status().ok();
+    return recognizer.status();
+  }
+
   std::mutex guard;
   Recognizer recognizer;
   const std::shared_ptr<const TokenVocabulary> vocabulary;
@@ -38,6 +47,7 @@ private:
     std::vector<uint32_t> words;
   };
 
+  std::atomic<bool> isFailed = false;
   std::vector<Recognizer::State> path; ///< of a walk, by depth
   std::vector<Kept> kept;              ///< the latest masks, in a ring
   size_t oldest = 0;

@@ -61,11 +61,16 @@ std::shared_ptr<const guided::TokenVocabulary> AnswerForms::tokens() {
   return tokenVocabulary;
 }
 
-/// The entry of a form, which is the latest from now on; null where there is none.
+/// The entry of a form, which is the latest from now on; null where there is none, or one past its
+/// limits, which is dropped: answers that have it keep it.
 std::shared_ptr<guided::GrammarMasks> AnswerForms::find(const AnswerForm &form) {
   const auto entry = std::ranges::find(entries, form, &Entry::form);
   if (entry == entries.end())
     return nullptr;
+  if (entry->masks->failed()) {
+    entries.erase(entry);
+    return nullptr;
+  }
   entries.splice(entries.begin(), entries, entry);
   return entry->masks;
 }

@@ -196,4 +196,43 @@ TEST(Expression, SharedPartsCostOnce) {
   EXPECT_TRUE(arena.status().ok());
 }
 
+TEST(Expression, PartsOfBytesAreCommonRefinements) {
+  std::mt19937 random(3);
+  BytePartitions partitions;
+  auto some = [&] {
+    ByteSet set;
+    for (unsigned count = random() % 40; count > 0; --count)
+      set.add(uint8_t(random()));
+    return set;
+  };
+  for (int round = 0; round < 6000; ++round) { // Past the limit all are the finest.
+    const ByteSet left = some(), right = some();
+    const auto both = partitions.meet(partitions.ofSet(left), partitions.ofSet(right));
+    const auto &parts = partitions[both];
+    for (int i = 0; i < 20; ++i) {
+      const auto a = uint8_t(random()), b = uint8_t(random());
+      const bool alike =
+          left.contains(a) == left.contains(b) && right.contains(a) == right.contains(b);
+      if (both != BytePartitions::finest)
+        ASSERT_EQ(parts.of[a] == parts.of[b], alike);
+      ASSERT_TRUE(parts.of[parts.representative[parts.of[a]]] == parts.of[a]);
+    }
+  }
+  EXPECT_EQ(partitions.meet(partitions.ofSet(ByteSet::range(1, 77)), BytePartitions::finest),
+            BytePartitions::finest);
+}
+
+TEST(Expression, LongWaysToAnEndTakeFewStates) {
+  ExpressionArena arena;
+  const ExpressionId letter = arena.range('a', 'z'), blank = arena.literal(" ");
+  const ExpressionId word = arena.concatenation(arena.repeat(letter, 1), blank);
+  const ExpressionId any = arena.repeat(arena.range(' ', '~'), 0, 300);
+  const ExpressionId words = arena.intersection(arena.repeat(word, 60, 60), any);
+  EXPECT_FALSE(arena.isEmpty(words));
+  EXPECT_LT(arena.size(), 2000u);
+  EXPECT_TRUE(
+      arena.isEmpty(arena.intersection(arena.repeat(word, 3, 3), arena.repeat(letter, 0, 9))));
+  EXPECT_TRUE(arena.status().ok());
+}
+
 } // namespace

@@ -90,6 +90,19 @@ std::vector<Maker> makers() {
         EXPECT_TRUE(pattern.ok());
         return builder.terminal(arena.difference(letters, *pattern));
       },
+      [](GrammarBuilder &builder) { // Patterns with lengths: counts that tokens use up.
+        ExpressionArena &arena = builder.expressions();
+        const ExpressionId any = spelled(arena, CharacterSet::all(), Spelling::JsonString);
+        std::vector<Symbol> texts;
+        for (const char *pattern : {"[0-9é]", "^(?:\\S+ ){2}\\S+$", "^[a-z0-9]+(?:-[a-z]+)*$"}) {
+          auto id = readRegex(arena, pattern, {Spelling::JsonString, true, false});
+          EXPECT_TRUE(id.ok());
+          texts.push_back(builder.terminal(arena.concatenation(
+              {arena.literal("\""), arena.intersection(*id, arena.repeat(any, 3, 14)),
+               arena.literal("\"")})));
+        }
+        return builder.repeat(builder.choice(texts), 1, 3);
+      },
   };
 }
 
@@ -164,6 +177,16 @@ TEST(Mask, StopTokensOnlyAtTheEnd) {
   constraint.rollback(2);
   EXPECT_EQ(constraint.length(), 1u);
   EXPECT_TRUE(constraint.accept(2 + 'b'));
+}
+
+TEST(Mask, PastALimitNothingGoesOn) {
+  auto grammar = make([](GrammarBuilder &builder) { return regex(builder, "[a-z]*"); });
+  GrammarMasks fits(grammar, vocabulary()), none(grammar, vocabulary(), {.bytes = 1});
+  std::vector<uint32_t> words(vocabulary()->words());
+  EXPECT_TRUE(fits.mask(fits.recognizer.start(), words).ok());
+  EXPECT_FALSE(fits.failed());
+  EXPECT_EQ(none.mask(none.recognizer.start(), words).code(), "INGOT-E6605");
+  EXPECT_TRUE(none.failed());
 }
 
 TEST(Mask, TriesHoldTheirTokens) {

@@ -187,7 +187,8 @@ TEST(RegexSyntax, AgreesWithTheStandardLibrary) {
 TEST(RegexSyntax, HostileOnesAreSmallOrRefused) {
   for (const char *pattern :
        {"(((a{0,99999}){0,99999}){0,99999}){0,99999}", "(a?){5000}a{5000}", "(a|a)*(a|aa)*(a*)*b",
-        "(.*x.*){20}", "((\\p{L}|\\d)*\\p{L}){100}", ".*a.{40}", "(a*)*(b*)*(c*)*|(a*b*c*)*"}) {
+        "(.*x.*){20}", "(.*a.*){50}", "(a{1000}){1000}", "((\\p{L}|\\d)*\\p{L}){100}", ".*a.{40}",
+        "(a*)*(b*)*(c*)*|(a*b*c*)*"}) {
     ExpressionArena arena;
     Result<ExpressionId> id = readRegex(arena, pattern, search);
     ASSERT_TRUE(id.ok()) << id.status().toString();
