@@ -108,6 +108,14 @@ bool SchemaMeaning::bound(JsonId value, Decimal &number) {
   return true;
 }
 
+/// In draft 4 `exclusiveMinimum` is true or false, and says how `minimum` is read.
+bool SchemaMeaning::isFlag(JsonId value) const { return draft <= 4 && document[value].isBoolean(); }
+
+bool SchemaMeaning::isExclusive(JsonId schema, std::string_view name) const {
+  const JsonId value = document.member(schema, name);
+  return value != noJson && isFlag(value) && document[value].kind == Kind::True;
+}
+
 static NumberSet from(const Decimal &low, bool exclusive) {
   NumberSet set;
   set.low = low;
@@ -124,40 +132,52 @@ static NumberSet upTo(const Decimal &high, bool exclusive) {
 
 Shape SchemaMeaning::minimum(JsonId schema, JsonId value) {
   Decimal number;
-  return bound(value, number) ? withNumbers(from(number, false)) : nothing();
+  bool exclusive = isExclusive(schema, "exclusiveMinimum");
+  return bound(value, number) ? withNumbers(from(number, exclusive)) : nothing();
 }
 
 Shape SchemaMeaning::notMinimum(JsonId schema, JsonId value) {
   Decimal number;
-  return bound(value, number) ? onlyNumbers(upTo(number, true)) : nothing();
+  bool exclusive = isExclusive(schema, "exclusiveMinimum");
+  return bound(value, number) ? onlyNumbers(upTo(number, !exclusive)) : nothing();
 }
 
 Shape SchemaMeaning::maximum(JsonId schema, JsonId value) {
   Decimal number;
-  return bound(value, number) ? withNumbers(upTo(number, false)) : nothing();
+  bool exclusive = isExclusive(schema, "exclusiveMaximum");
+  return bound(value, number) ? withNumbers(upTo(number, exclusive)) : nothing();
 }
 
 Shape SchemaMeaning::notMaximum(JsonId schema, JsonId value) {
   Decimal number;
-  return bound(value, number) ? onlyNumbers(from(number, true)) : nothing();
+  bool exclusive = isExclusive(schema, "exclusiveMaximum");
+  return bound(value, number) ? onlyNumbers(from(number, !exclusive)) : nothing();
 }
 
 Shape SchemaMeaning::exclusiveMinimum(JsonId schema, JsonId value) {
+  if (isFlag(value))
+    return any();
   Decimal number;
   return bound(value, number) ? withNumbers(from(number, true)) : nothing();
 }
 
 Shape SchemaMeaning::notExclusiveMinimum(JsonId schema, JsonId value) {
+  if (isFlag(value))
+    return nothing();
   Decimal number;
   return bound(value, number) ? onlyNumbers(upTo(number, false)) : nothing();
 }
 
 Shape SchemaMeaning::exclusiveMaximum(JsonId schema, JsonId value) {
+  if (isFlag(value))
+    return any();
   Decimal number;
   return bound(value, number) ? withNumbers(upTo(number, true)) : nothing();
 }
 
 Shape SchemaMeaning::notExclusiveMaximum(JsonId schema, JsonId value) {
+  if (isFlag(value))
+    return nothing();
   Decimal number;
   return bound(value, number) ? onlyNumbers(from(number, false)) : nothing();
 }

@@ -104,12 +104,12 @@ Status SchemaIndex::note(JsonId schema, std::string &base) {
     return Status::error("INGOT-E6612", "the schema at " + document->pointer(schema) +
                                             " has the identifier or anchor of another");
   };
-  JsonId id = document->member(schema, "$id");
+  const JsonId dialect = document->member(0, "$schema");
+  const std::string_view name = dialect == noJson ? std::string_view() : (*document)[dialect].text;
+  JsonId id = document->member(schema, name.find("draft-04") != name.npos ? "id" : "$id");
   bool isRead = id != noJson && (*document)[id].kind == JsonValue::Kind::String;
   if (isRead && document->member(schema, "$ref") != noJson) {
     // Ignored in draft 7, a base since 2019-09.
-    JsonId dialect = document->member(0, "$schema");
-    std::string_view name = dialect == noJson ? std::string_view() : (*document)[dialect].text;
     if (name.empty() && schema != 0)
       return Status::error("INGOT-E6612",
                            document->pointer(id) +
@@ -130,13 +130,13 @@ Status SchemaIndex::note(JsonId schema, std::string &base) {
         return status;
   }
   // To `$ref` a dynamic anchor is an anchor.
-  for (std::string_view name : {"$anchor", "$dynamicAnchor"}) {
-    JsonId anchor = document->member(schema, name);
+  for (std::string_view keyword : {"$anchor", "$dynamicAnchor"}) {
+    JsonId anchor = document->member(schema, keyword);
     if (anchor == noJson || (*document)[anchor].kind != JsonValue::Kind::String)
       continue;
     if (Status status = put(base + "#" + (*document)[anchor].text); !status.ok())
       return status;
-    dynamicAnchors[(*document)[anchor].text] += name == "$dynamicAnchor";
+    dynamicAnchors[(*document)[anchor].text] += keyword == "$dynamicAnchor";
   }
   const JsonId recursive = document->member(schema, "$recursiveAnchor");
   dynamicAnchors["#"] +=

@@ -3,6 +3,7 @@
 #include "runtime/guided/json/SchemaMeaning.h"
 
 #include "runtime/guided/json/JsonSpelling.h"
+#include "runtime/guided/json/UnknownKeywords.h"
 
 #include <algorithm>
 
@@ -130,20 +131,29 @@ const SchemaMeaning::Keyword *SchemaMeaning::find(std::string_view name) {
 }
 
 /// The row of a keyword; null, and an error, where there is none. The names that begin with "x-"
-/// are their users' own and bind nothing.
-const SchemaMeaning::Keyword *SchemaMeaning::known(JsonId schema, const JsonMember &member) {
-  static const Keyword own{"x-", nullptr, nullptr, false};
+/// or "_" are their users' own and bind nothing; others that are not known are annotations where
+/// they do not look like keywords that bind.
+const SchemaMeaning::Keyword *SchemaMeaning::known(const JsonMember &member) {
+  static const Keyword annotation{"", nullptr, nullptr, false};
+  static const std::vector<std::string_view> binding = [] {
+    std::vector<std::string_view> names{"then", "else", "minContains", "maxContains"};
+    for (const Keyword &keyword : keywords())
+      if (keyword.positive)
+        names.push_back(keyword.name);
+    return names;
+  }();
   if (const Keyword *keyword = find(member.name))
-    return isOfDraft(schema, member, *keyword) ? keyword : nullptr;
-  if (member.name.starts_with("x-"))
-    return &own;
+    return isOfDraft(member) ? keyword : nullptr;
+  if (member.name.starts_with("x-") || member.name.starts_with('_') ||
+      !mayBind(member.name, binding))
+    return &annotation;
   refuse(member.value, "the keyword '" + member.name + "' is not known");
   return nullptr;
 }
 
 /// Whether a keyword has its meaning in the draft that `$schema` names; an error where it has none
-/// there, so that it is neither ignored nor enforced against the draft.
-bool SchemaMeaning::isOfDraft(JsonId schema, const JsonMember &member, const Keyword &keyword) {
+/// there.
+bool SchemaMeaning::isOfDraft(const JsonMember &member) {
   static constexpr std::pair<std::string_view, unsigned> since[] = {{"const", 6},
                                                                     {"contains", 6},
                                                                     {"propertyNames", 6},
@@ -163,13 +173,12 @@ bool SchemaMeaning::isOfDraft(JsonId schema, const JsonMember &member, const Key
     refuse(member.value, "'" + member.name + "' is no keyword of the draft that $schema names");
     return false;
   }
-  if (draft < 2019 && keyword.positive && member.name != "$ref" && member.name != "$schema" &&
-      has(schema, "$ref")) {
-    refuse(member.value,
-           "'" + member.name + "' beside '$ref' says nothing in the draft that $schema names");
-    return false;
-  }
   return true;
+}
+
+/// Before 2019-09 a reference's neighbours say nothing; where `$schema` names no draft they do.
+bool SchemaMeaning::isBesideReference(JsonId schema, const JsonMember &member) const {
+  return draft < 2019 && member.name != "$ref" && has(schema, "$ref");
 }
 
 const Status &SchemaMeaning::status() const {
@@ -259,10 +268,10 @@ Shape SchemaMeaning::positive(JsonId schema) {
   Shape result = any();
   for (bool late : {false, true})
     for (const JsonMember &member : value.members) {
-      const Keyword *keyword = known(schema, member);
+      const Keyword *keyword = known(member);
       if (!status().ok())
         return {};
-      if (keyword->positive && keyword->late == late)
+      if (keyword->positive && keyword->late == late && !isBesideReference(schema, member))
         result = algebra.meet(result, (this->*keyword->positive)(schema, member.value));
     }
   return result;
@@ -276,10 +285,10 @@ Shape SchemaMeaning::negative(JsonId schema) {
     return refuse(schema, "a schema is an object, true or false");
   Shape result;
   for (const JsonMember &member : value.members) {
-    const Keyword *keyword = known(schema, member);
+    const Keyword *keyword = known(member);
     if (!status().ok())
       return {};
-    if (keyword->negative)
+    if (keyword->negative && !isBesideReference(schema, member))
       ShapeAlgebra::join(arena, result, (this->*keyword->negative)(schema, member.value));
     algebra.spend(result.objects.size() + result.arrays.size());
   }
@@ -330,7 +339,7 @@ std::string SchemaMeaning::placeOf(GoalId goal) const { return document.pointer(
 std::vector<GoalId> SchemaMeaning::constantsOf(GoalId goal, size_t most) {
   for (GoalPart part : goal == noGoal ? std::vector<GoalPart>() : goals.parts(goal)) {
     JsonId list = part.negated || part.constant ? noJson : document.member(part.value, "enum");
-    if (list == noJson)
+    if (list == noJson || (draft < 2019 && has(part.value, "$ref")))
       continue;
     std::vector<GoalId> result;
     for (JsonId item : document[list].items) {

@@ -47,8 +47,11 @@ private:
   };
   static std::span<const Keyword> keywords();
   static const Keyword *find(std::string_view name);
-  const Keyword *known(JsonId schema, const JsonMember &member);
-  bool isOfDraft(JsonId schema, const JsonMember &member, const Keyword &keyword);
+  const Keyword *known(const JsonMember &member);
+  bool isOfDraft(const JsonMember &member);
+  bool isBesideReference(JsonId schema, const JsonMember &member) const;
+  bool isFlag(JsonId value) const;
+  bool isExclusive(JsonId schema, std::string_view name) const;
 
   Shape ofPart(GoalPart part);
   Shape positive(JsonId schema);

@@ -131,13 +131,32 @@ TEST(SchemaLogic, KeywordsOfTheDraft) {
   const std::string head = R"({"$schema":"http://json-schema.org/draft-07/schema#",)";
   for (const char *rest :
        {R"("prefixItems":[true]})", R"("properties":{"a":{"dependentRequired":{"a":["b"]}}}})",
-        R"("properties":{"a":{"$ref":"#/definitions/a","maxLength":2}},"definitions":{"a":{}}})",
         R"("contains":true,"minContains":0})"})
     EXPECT_EQ(schemaGrammar(head + rest).status().code(), "INGOT-E6611") << rest;
   check({head + R"("items":[{"type":"integer"}],"additionalItems":false,"if":{"type":"array"},)"
                 R"("then":{"minItems":1}})",
          {"[1]"},
          {"[]", "[1,2]"}});
+  check({head + R"("properties":{"a":{"$ref":"#/definitions/s","maxLength":2}},)"
+                R"("definitions":{"s":{"type":"string"}}})",
+         {R"({"a":"abc"})"},
+         {R"({"a":1})"}});
+  check({R"({"$schema":"http://json-schema.org/draft-04/schema#","id":"http://localhost/a",)"
+         R"("minimum":1,"exclusiveMinimum":true,"maximum":3,"exclusiveMaximum":false})",
+         {"2", "3", "null"},
+         {"1", "4"}});
+}
+
+/// What is no keyword is an annotation, as the specification has it; what looks like one is
+/// refused.
+TEST(SchemaLogic, UnknownKeywords) {
+  check({R"({"type":"integer","x-min":3,"_format":"date","javaType":"int","icon":"a","self":{}})",
+         {"1"},
+         {R"("a")"}});
+  for (const char *name : {"minLenght", "Required", "minSize", "nullable", "anyof", "elements",
+                           "$vocab", "additonalProperties", "formats", "allowEmpty", "typ"})
+    EXPECT_EQ(schemaGrammar("{\"" + std::string(name) + "\":1}").status().code(), "INGOT-E6611")
+        << name;
 }
 
 TEST(SchemaLogic, RefusalsNameThePlace) {
