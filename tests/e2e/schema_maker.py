@@ -46,7 +46,8 @@ class Maker:
         schema = {}
         kind = self.random.choice(
             ["null", "boolean", "integer", "number", "string", "string", "array", "object",
-             "object", "constants", "mixed"] if depth else ["boolean", "integer", "number", "string",
+             "object", "constants", "mixed"] if depth else ["boolean", "integer", "number",
+             "string",
                                                   "constants"])
         makers = {"integer": self.numbers, "number": self.numbers, "string": self.strings,
                   "array": self.arrays, "object": self.objects, "constants": self.constants}
