@@ -70,8 +70,8 @@ void GrammarMasks::compute(Recognizer::State state, std::span<uint32_t> words) {
 }
 
 Status GrammarMasks::mask(Recognizer::State state, std::span<uint32_t> words) {
-  if (!recognizer.status().ok())
-    return recognizer.status();
+  if (const Status &status = checked(); !status.ok())
+    return status;
   if (auto known = keptOf.find(state); known != keptOf.end()) {
     std::ranges::copy(kept[known->second].words, words.begin());
     return Status::success();
