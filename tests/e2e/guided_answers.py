@@ -36,18 +36,7 @@ FORMS = [
 ]
 
 
-class GuidedAnswers(harness.BuildTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = harness.BuildTest("ingot")
-        cls.shared.setUp()
-        cls.engine = cls.shared.folder / "m.ingot"
-        cls.shared.assert_built(cls.shared.build(harness.FABLES, cls.engine), cls.engine)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.shared.doCleanups()
-
+class GuidedAnswers(harness.FablesTest):
     def match(self, option, pattern, texts):
         """What `match` says of each text."""
         file, lines = self.folder / "form", self.folder / "texts.jsonl"

@@ -130,6 +130,21 @@ def numpy():
         sys.exit(0)
 
 
+class FablesTest(BuildTest):
+    """Tests that share an engine of the example model, `engine`."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = BuildTest("ingot")
+        cls.shared.setUp()
+        cls.engine = cls.shared.folder / "m.ingot"
+        cls.shared.assert_built(cls.shared.build(FABLES, cls.engine), cls.engine)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shared.doCleanups()
+
+
 def main():
     """Runs the tests of the calling script: SCRIPT PROGRAMS TOOLS [unittest's arguments]."""
     global programs, tools

@@ -17,18 +17,7 @@ THINKING = ("{% for m in messages %}{{ m.content }} {% endfor %}"
 HOT = {"temperature": 1.5, "max_tokens": 80}
 
 
-class ServerGuided(harness.BuildTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = harness.BuildTest("ingot")
-        cls.shared.setUp()
-        cls.engine = cls.shared.folder / "m.ingot"
-        cls.shared.assert_built(cls.shared.build(harness.FABLES, cls.engine), cls.engine)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.shared.doCleanups()
-
+class ServerGuided(harness.FablesTest):
     def start(self, *options):
         server = Server(self.engine, "--served-model-name", "m", *options)
         self.addCleanup(server.stop)

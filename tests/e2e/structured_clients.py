@@ -42,20 +42,17 @@ ASKED = [{"role": "user", "content": "Once upon a time"}]
 LIMIT = 600
 
 
-class Structured(harness.BuildTest):
+class Structured(harness.FablesTest):
     @classmethod
     def setUpClass(cls):
-        cls.shared = harness.BuildTest("ingot")
-        cls.shared.setUp()
-        engine = cls.shared.folder / "m.ingot"
-        cls.shared.assert_built(cls.shared.build(harness.FABLES, engine), engine)
-        cls.server = Server(engine, "--served-model-name", "m")
+        super().setUpClass()
+        cls.server = Server(cls.engine, "--served-model-name", "m")
         cls.address = cls.server.address
 
     @classmethod
     def tearDownClass(cls):
         cls.server.stop()
-        cls.shared.doCleanups()
+        super().tearDownClass()
 
     def open_ai(self):
         client = openai.OpenAI(base_url=f"{self.address}/v1", api_key="none", max_retries=0)

@@ -17,8 +17,8 @@ namespace ingot::runtime::guided {
 /// UniqueNames to see. Whole numbers (`integer`, constants) have no point and no exponent; other
 /// numbers are as NumberText says; leap seconds are of UTC, host names without "xn--". Names and
 /// constants are written with the fewest escapes; other strings in any way that JSON has.
-/// Keywords beside `$ref` bind, formats bind, and names of keywords that are not known are errors
-/// but for "x-...".
+/// Keywords beside `$ref` bind, but where `$schema` says draft 7 or earlier; formats bind. Names
+/// that are no keyword are annotations, but for those of UnknownKeywords, which are errors.
 ///
 /// Errors name the place as a JSON pointer: INGOT-E6610 for what is no JSON, INGOT-E6611 for a
 /// keyword that is not known or cannot be enforced, INGOT-E6612 for a reference, INGOT-E6602 for
