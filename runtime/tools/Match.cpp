@@ -114,7 +114,7 @@ int runMatch(int argc, char **argv) {
                   argv[0],
                   "examples:\n"
                   "  {} model.ingot --json-schema person.json --texts texts.jsonl\n"
-                  "  echo '\"2026-11-29\"' | {} model.ingot --regex date.txt --texts -\n\n"
+                  "  {} model.ingot --regex date.txt --texts - <texts.jsonl\n\n"
                   "A line of --texts is a JSON string. Of each a line is printed: \"accepted\", "
                   "whether all of it may come;\n\"at\", else the first byte that may not; "
                   "\"complete\", whether the answer may end there.");

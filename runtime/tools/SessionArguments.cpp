@@ -35,8 +35,7 @@ void addMemoryOptions(CommandLine &app, MemoryRequest &request) {
       .group(group);
   app.addOption("--max-context", request.maxContext, "positions of one sequence")
       .positive()
-      .group(group)
-      .frequent();
+      .group(group);
   app.addOption("--max-batch-tokens", request.maxTokens, "tokens of one step")
       .positive()
       .group(group);
