@@ -13,7 +13,8 @@ namespace ingot::runtime {
 constexpr int deepest = 64;
 /// Names are looked up one after the other in their object; tools have thousands in small ones, and
 /// a schema may have one that is large.
-constexpr int mostNames = 5000, mostInAll = 65536, mostLookups = 1 << 25;
+constexpr int mostNames = 5000, mostInAll = 65536;
+constexpr int64_t mostLookups = 1 << 25;
 
 OrError<Json> parseBody(std::string_view body) {
   auto refuse = [](std::string what) {
@@ -21,7 +22,8 @@ OrError<Json> parseBody(std::string_view body) {
   };
   bool isDeep = false;
   std::array<int, deepest + 2> names = {}; // of the objects that are open, by level
-  int most = 0, all = 0, lookups = 0;
+  int most = 0, all = 0;
+  int64_t lookups = 0; // what is refused is counted to its end
   auto isLarge = [&] { return most > mostNames || all > mostInAll || lookups > mostLookups; };
   auto bounded = [&](int depth, Json::parse_event_t event, Json &) {
     isDeep |= depth > deepest;
