@@ -26,20 +26,18 @@ void Session::addConstraint(const Request &prepared, Sequence &sequence) const {
   sequence.constraint->prepare(*workers);
 }
 
-/// Goes on by a token in the form of the answer, and lets the next mask be made.
+/// Goes on by a token in the form of the answer.
 Status Session::advanceConstraint(Sequence &sequence, int32_t token) {
-  if (!sequence.constraint->accept(token)) {
-    const std::string of = "request " + std::to_string(sequence.id);
-    // Past its limits a grammar follows no token.
-    if (const Result<std::span<const uint32_t>> mask = sequence.constraint->mask(); !mask.ok())
-      return Status(mask.status()).in(of);
-    return Status::error("INGOT-E6606",
-                         of + ": token " + std::to_string(token) +
-                             " was drawn, which its form does not allow",
-                         "report this as an error of Ingot");
-  }
-  sequence.constraint->prepare(*workers);
-  return {};
+  if (sequence.constraint->accept(token))
+    return {};
+  const std::string of = "request " + std::to_string(sequence.id);
+  // Past its limits a grammar follows no token.
+  if (const Result<std::span<const uint32_t>> mask = sequence.constraint->mask(); !mask.ok())
+    return Status(mask.status()).in(of);
+  return Status::error("INGOT-E6606",
+                       of + ": token " + std::to_string(token) +
+                           " was drawn, which its form does not allow",
+                       "report this as an error of Ingot");
 }
 
 } // namespace ingot::runtime

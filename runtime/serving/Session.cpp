@@ -441,7 +441,7 @@ bool Session::excludesAll(const Sequence &sequence, int64_t known,
   TokenMask mask(words);
   mask.applyTo(before);
   if (!form.empty())
-    mask.allowOnly(form);
+    mask.excludeOutside(form);
   return mask.leavesNone(stepProgram->vocabulary());
 }
 
@@ -628,6 +628,9 @@ void Session::accept(const SampleRow &sample, size_t row) {
     if (event.finish == FinishReason::None && sequence.endTokens.empty() &&
         sequence.constraint->mustEnd())
       event.finish = FinishReason::EndToken;
+    // Only now: whoever asks while a worker makes the mask waits for it.
+    if (event.finish == FinishReason::None)
+      sequence.constraint->prepare(*workers);
   }
   if (sequence.detokenizer) {
     std::string piece;

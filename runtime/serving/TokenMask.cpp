@@ -15,7 +15,7 @@ void TokenMask::allowOnly(std::span<const int32_t> tokens) {
     words[size_t(token / wordBits)] |= 1u << (token % wordBits);
 }
 
-void TokenMask::allowOnly(std::span<const uint32_t> others) {
+void TokenMask::excludeOutside(std::span<const uint32_t> others) {
   if (!filled)
     std::fill(words.begin(), words.end(), ~0u);
   filled = true;
@@ -56,28 +56,24 @@ static bool completes(std::span<const int32_t> tokens, std::span<const int32_t> 
          std::equal(rest.begin(), rest.end(), tokens.end() - ptrdiff_t(rest.size()));
 }
 
-/// Leaves out what the form of the answer does. True where nothing but its end may come: then all
-/// else that is asked of the answer has no say. Where the mask cannot be made, nothing may come.
-bool TokenMask::applyForm(Sequence &sequence) {
-  const Result<std::span<const uint32_t>> allowed = sequence.constraint->mask();
-  if (!allowed.ok()) {
-    allowOnly(std::span<const int32_t>());
-    return true;
-  }
-  allowOnly(*allowed);
-  return sequence.constraint->mustEnd();
-}
-
 void TokenMask::applyTo(Sequence &sequence) {
   const SamplingParameters &sampling = sequence.sampling;
-  if (sequence.constraint && applyForm(sequence))
-    return;
-  if (!sampling.allowed.empty()) {
-    std::vector<uint32_t> named(words.size());
-    for (int32_t token : sampling.allowed)
-      named[size_t(token / wordBits)] |= 1u << (token % wordBits);
-    allowOnly(named);
+  std::span<const uint32_t> form;
+  bool onlyEnd = false;
+  if (sequence.constraint) {
+    const Result<std::span<const uint32_t>> allowed = sequence.constraint->mask();
+    if (!allowed.ok()) // nothing may come
+      return allowOnly(std::span<const int32_t>());
+    form = *allowed;
+    onlyEnd = sequence.constraint->mustEnd();
   }
+  // Where nothing but the end may come, all else that is asked of the answer has no say.
+  if (!sampling.allowed.empty() && !onlyEnd)
+    allowOnly(sampling.allowed);
+  if (!form.empty())
+    excludeOutside(form);
+  if (onlyEnd)
+    return;
   if (sequence.generated() < sampling.minTokens)
     for (int32_t token : sequence.endTokens)
       exclude(token);

@@ -20,7 +20,7 @@ public:
   /// Leaves out all but these.
   void allowOnly(std::span<const int32_t> tokens);
   /// Leaves out all that have no bit in `others`, words like its own.
-  void allowOnly(std::span<const uint32_t> others);
+  void excludeOutside(std::span<const uint32_t> others);
   void exclude(int32_t token);
   /// Leaves out what would complete a run of `length` tokens that occurs in `tokens` already.
   void excludeRepeats(std::span<const int32_t> tokens, size_t length);
@@ -31,8 +31,6 @@ public:
   bool leavesNone(int64_t vocabulary) const;
 
 private:
-  bool applyForm(Sequence &sequence);
-
   std::span<uint32_t> words;
   bool filled = false;
 };
