@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // By letters to insert, drop or change.
-#include "runtime/tools/NearestName.h"
+#include "runtime/core/NearestName.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,7 @@
 
 namespace ingot::runtime {
 
-static size_t distance(std::string_view one, std::string_view other) {
+size_t lettersApart(std::string_view one, std::string_view other) {
   std::vector<size_t> row(other.size() + 1);
   std::iota(row.begin(), row.end(), size_t(0));
   for (size_t i = 0; i < one.size(); ++i) {
@@ -30,7 +30,7 @@ std::string didYouMean(std::string_view name, std::span<const std::string> candi
   size_t least = name.size() / 3 + 1;
   const std::string *nearest = nullptr;
   for (const std::string &candidate : candidates)
-    if (size_t letters = distance(name, candidate); letters < least) {
+    if (size_t letters = lettersApart(name, candidate); letters < least) {
       least = letters;
       nearest = &candidate;
     }

@@ -4,7 +4,7 @@
 
 #include "runtime/server/FormFields.h"
 
-#include "runtime/tools/NearestName.h"
+#include "runtime/core/NearestName.h"
 
 #include <algorithm>
 

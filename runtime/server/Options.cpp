@@ -2,8 +2,8 @@
 // Flags of `ingot-server`, and how those of a file join them.
 #include "runtime/server/Options.h"
 
+#include "runtime/core/NearestName.h"
 #include "runtime/tools/DialogueArguments.h"
-#include "runtime/tools/NearestName.h"
 #include "runtime/tools/SessionArguments.h"
 
 #include <algorithm>

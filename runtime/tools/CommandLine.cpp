@@ -2,8 +2,8 @@
 // Command lines by CLI11.
 #include "runtime/tools/CommandLine.h"
 
+#include "runtime/core/NearestName.h"
 #include "runtime/tools/HelpScreen.h"
-#include "runtime/tools/NearestName.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot-run: runs an engine, or one of the commands that read one.
 #include "runtime/api/Version.h"
+#include "runtime/core/NearestName.h"
 #include "runtime/tools/Commands.h"
-#include "runtime/tools/NearestName.h"
 #include "runtime/tools/Program.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // One reader per key of a request; unknown keys are errors, not ignored.
 #include "runtime/tools/RequestJson.h"
 
-#include "runtime/tools/NearestName.h"
+#include "runtime/core/NearestName.h"
 
 #include <functional>
 #include <map>

@@ -178,7 +178,8 @@ Shape SchemaMeaning::notEnumeration(JsonId schema, JsonId value) {
   return shape;
 }
 
-Shape SchemaMeaning::reference(JsonId schema, JsonId value) {
+/// What the schema that a reference names says of a value, or the contrary.
+Shape SchemaMeaning::referred(JsonId value, bool negated) {
   if (!isKind(value, Kind::String, "a string"))
     return {};
   Result<JsonId> target = index.target(value);
@@ -186,19 +187,12 @@ Shape SchemaMeaning::reference(JsonId schema, JsonId value) {
     failure = failure.ok() ? target.status() : failure;
     return {};
   }
-  return ofPart({*target, false, false});
+  return ofPart({*target, negated, false});
 }
 
-Shape SchemaMeaning::notReference(JsonId schema, JsonId value) {
-  if (!isKind(value, Kind::String, "a string"))
-    return {};
-  Result<JsonId> target = index.target(value);
-  if (!target.ok()) {
-    failure = failure.ok() ? target.status() : failure;
-    return {};
-  }
-  return ofPart({*target, true, false});
-}
+Shape SchemaMeaning::reference(JsonId schema, JsonId value) { return referred(value, false); }
+
+Shape SchemaMeaning::notReference(JsonId schema, JsonId value) { return referred(value, true); }
 
 /// `$dynamicRef` and `$recursiveRef` where they are references like others.
 Shape SchemaMeaning::dynamicReference(JsonId schema, JsonId value) {

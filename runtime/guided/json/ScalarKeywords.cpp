@@ -130,56 +130,50 @@ static NumberSet upTo(const Decimal &high, bool exclusive) {
   return set;
 }
 
-Shape SchemaMeaning::minimum(JsonId schema, JsonId value) {
+Shape SchemaMeaning::numbersWithin(JsonId value, Side side, bool exclusive) {
   Decimal number;
-  bool exclusive = isExclusive(schema, "exclusiveMinimum");
-  return bound(value, number) ? withNumbers(from(number, exclusive)) : nothing();
+  if (!bound(value, number))
+    return nothing();
+  return withNumbers(side == Side::Low ? from(number, exclusive) : upTo(number, exclusive));
+}
+
+Shape SchemaMeaning::numbersBeyond(JsonId value, Side side, bool exclusive) {
+  Decimal number;
+  if (!bound(value, number))
+    return nothing();
+  return onlyNumbers(side == Side::Low ? upTo(number, !exclusive) : from(number, !exclusive));
+}
+
+Shape SchemaMeaning::minimum(JsonId schema, JsonId value) {
+  return numbersWithin(value, Side::Low, isExclusive(schema, "exclusiveMinimum"));
 }
 
 Shape SchemaMeaning::notMinimum(JsonId schema, JsonId value) {
-  Decimal number;
-  bool exclusive = isExclusive(schema, "exclusiveMinimum");
-  return bound(value, number) ? onlyNumbers(upTo(number, !exclusive)) : nothing();
+  return numbersBeyond(value, Side::Low, isExclusive(schema, "exclusiveMinimum"));
 }
 
 Shape SchemaMeaning::maximum(JsonId schema, JsonId value) {
-  Decimal number;
-  bool exclusive = isExclusive(schema, "exclusiveMaximum");
-  return bound(value, number) ? withNumbers(upTo(number, exclusive)) : nothing();
+  return numbersWithin(value, Side::High, isExclusive(schema, "exclusiveMaximum"));
 }
 
 Shape SchemaMeaning::notMaximum(JsonId schema, JsonId value) {
-  Decimal number;
-  bool exclusive = isExclusive(schema, "exclusiveMaximum");
-  return bound(value, number) ? onlyNumbers(from(number, !exclusive)) : nothing();
+  return numbersBeyond(value, Side::High, isExclusive(schema, "exclusiveMaximum"));
 }
 
 Shape SchemaMeaning::exclusiveMinimum(JsonId schema, JsonId value) {
-  if (isFlag(value))
-    return any();
-  Decimal number;
-  return bound(value, number) ? withNumbers(from(number, true)) : nothing();
+  return isFlag(value) ? any() : numbersWithin(value, Side::Low, true);
 }
 
 Shape SchemaMeaning::notExclusiveMinimum(JsonId schema, JsonId value) {
-  if (isFlag(value))
-    return nothing();
-  Decimal number;
-  return bound(value, number) ? onlyNumbers(upTo(number, false)) : nothing();
+  return isFlag(value) ? nothing() : numbersBeyond(value, Side::Low, true);
 }
 
 Shape SchemaMeaning::exclusiveMaximum(JsonId schema, JsonId value) {
-  if (isFlag(value))
-    return any();
-  Decimal number;
-  return bound(value, number) ? withNumbers(upTo(number, true)) : nothing();
+  return isFlag(value) ? any() : numbersWithin(value, Side::High, true);
 }
 
 Shape SchemaMeaning::notExclusiveMaximum(JsonId schema, JsonId value) {
-  if (isFlag(value))
-    return nothing();
-  Decimal number;
-  return bound(value, number) ? onlyNumbers(from(number, false)) : nothing();
+  return isFlag(value) ? nothing() : numbersBeyond(value, Side::High, true);
 }
 
 Shape SchemaMeaning::multipleOf(JsonId schema, JsonId value) {

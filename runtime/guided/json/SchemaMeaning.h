@@ -85,6 +85,7 @@ private:
   Shape notEnumeration(JsonId schema, JsonId value);
   Shape constantKeyword(JsonId schema, JsonId value);
   Shape notConstantKeyword(JsonId schema, JsonId value);
+  Shape referred(JsonId value, bool negated);
   Shape reference(JsonId schema, JsonId value);
   Shape notReference(JsonId schema, JsonId value);
   Shape dynamicReference(JsonId schema, JsonId value);
@@ -124,6 +125,9 @@ private:
   Shape format(JsonId schema, JsonId value);
   Shape notFormat(JsonId schema, JsonId value);
   bool bound(JsonId value, Decimal &number);
+  enum class Side { Low, High };
+  Shape numbersWithin(JsonId value, Side side, bool exclusive);
+  Shape numbersBeyond(JsonId value, Side side, bool exclusive);
   ExpressionId lengths(uint64_t least, uint64_t most);
   ExpressionId patternTexts(std::string_view pattern, JsonId at);
   bool countOfCharacters(JsonId value, uint64_t &count);

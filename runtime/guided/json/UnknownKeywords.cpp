@@ -2,10 +2,10 @@
 // Tells misspellings and foreign keywords from annotations.
 #include "runtime/guided/json/UnknownKeywords.h"
 
+#include "runtime/core/NearestName.h"
+
 #include <algorithm>
-#include <numeric>
 #include <string>
-#include <vector>
 
 namespace ingot::runtime::guided {
 
@@ -26,21 +26,6 @@ static std::string lowered(std::string_view name) {
   return result;
 }
 
-/// Characters to insert, leave out, replace.
-static size_t distance(std::string_view left, std::string_view right) {
-  std::vector<size_t> row(right.size() + 1);
-  std::iota(row.begin(), row.end(), size_t(0));
-  for (size_t i = 0; i < left.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 0; j < right.size(); ++j) {
-      const size_t replaced = diagonal + (left[i] != right[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 bool mayBind(std::string_view name, std::span<const std::string_view> binding) {
   constexpr size_t longest = 40; // no keyword is near longer names
   if (name.size() > longest)
@@ -51,7 +36,7 @@ bool mayBind(std::string_view name, std::span<const std::string_view> binding) {
     return true;
   return std::ranges::any_of(binding, [&](std::string_view keyword) {
     const size_t most = keyword.size() < 4 ? 0 : keyword.size() < 6 ? 1 : 2;
-    return distance(text, lowered(keyword)) <= most;
+    return lettersApart(text, lowered(keyword)) <= most;
   });
 }
 
