@@ -9,9 +9,6 @@ namespace ingot::runtime::guided {
 /// Masks kept for each grammar.
 constexpr size_t mostKept = 256;
 
-/// Lexemes in flight above this are walked together: each alone would be a walk of its own.
-constexpr size_t mostLexemes = 16;
-
 GrammarMasks::GrammarMasks(std::shared_ptr<const Grammar> grammar,
                            std::shared_ptr<const TokenVocabulary> given, RecognizerLimits limits)
     : recognizer(std::move(grammar), limits), vocabulary(std::move(given)) {
@@ -32,6 +29,14 @@ void GrammarMasks::walk(const TokenTrie &trie, Recognizer::State state, std::spa
       continue;
     }
     path[node.depth + 1] = next;
+    auto staysIn = [&](const Recognizer::Thread &thread) {
+      return plainBelow(trie, i, recognizer.lexer(), thread.rest);
+    };
+    if (node.under != 0 && std::ranges::any_of(recognizer.threadsOf(next), staysIn)) {
+      allow(words, trie.tokensUnder(i));
+      i = node.end;
+      continue;
+    }
     allow(words, trie.tokensAt(i));
     ++i;
   }
@@ -57,16 +62,13 @@ void GrammarMasks::addLexeme(const Recognizer::Thread &thread, std::span<uint32_
   }
 }
 
+/// A lexeme alone is looked up; several are walked together, as each would be a walk of its own.
 void GrammarMasks::compute(Recognizer::State state, std::span<uint32_t> words) {
   auto threads = recognizer.threadsOf(state);
-  if (threads.size() > mostLexemes) {
-    for (const TokenVocabulary::Slice &slice : vocabulary->slices())
-      walk(slice.trie, state, words);
-    return;
-  }
-  const std::vector<Recognizer::Thread> list(threads.begin(), threads.end());
-  for (const Recognizer::Thread &thread : list)
-    addLexeme(thread, words);
+  if (threads.size() == 1)
+    return addLexeme(Recognizer::Thread(threads.front()), words);
+  for (const TokenVocabulary::Slice &slice : vocabulary->slices())
+    walk(slice.trie, state, words);
 }
 
 Status GrammarMasks::mask(Recognizer::State state, std::span<uint32_t> words) {

@@ -3,6 +3,7 @@
 #include "runtime/guided/Lexemes.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ingot::runtime::guided {
 
@@ -41,9 +42,9 @@ ExpressionId Lexemes::fill(ExpressionId state, uint8_t which) {
   return next;
 }
 
-uint32_t Lexemes::safeBytes(ExpressionId start, Plain kind, uint32_t most) {
-  constexpr size_t mostStates = 160;
-  const uint64_t key = uint64_t(start) << 32 | uint64_t(kind) << 24 | std::min(most, 0xFFFFu);
+uint32_t Lexemes::safeBytes(ExpressionId start, Plain kind, uint32_t most, uint32_t mostStates) {
+  const uint64_t key = uint64_t(start) << 32 | uint64_t(kind) << 24 |
+                       uint64_t(std::bit_width(mostStates)) << 16 | std::min(most, 0xFFFFu);
   if (const uint32_t known = safe.find(key); known != FlatMap::missing)
     return known;
   BytePartitions &partitions = expressions.bytePartitions();

@@ -28,8 +28,8 @@ public:
 
   bool nullable(ExpressionId state) const { return expressions.nullable(state); }
   /// Up to how many bytes of a kind of plain text, from a character's start on, no such text leads
-  /// to nothing; `most` at the most.
-  uint32_t safeBytes(ExpressionId state, Plain kind, uint32_t most);
+  /// to nothing; `most` at the most, and as many as `mostStates` states can tell.
+  uint32_t safeBytes(ExpressionId state, Plain kind, uint32_t most, uint32_t mostStates);
 
   ExpressionArena &arena() { return expressions; }
   const ExpressionArena &arena() const { return expressions; }

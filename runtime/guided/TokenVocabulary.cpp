@@ -38,6 +38,20 @@ TokenVocabulary::TokenVocabulary(std::vector<std::string> given, size_t cacheByt
   }
 }
 
+bool plainBelow(const TokenTrie &trie, uint32_t node, Lexemes &lexemes, ExpressionId state) {
+  const TokenTrie::Node &top = trie.nodes()[node];
+  const uint8_t height = trie.height(node);
+  if (top.under == 0 || top.end - node < fewNodes || height == 0xFF)
+    return false;
+  const uint32_t asked = std::bit_ceil(uint32_t(height));
+  // To look at a state costs about as much as to walk eight nodes.
+  const uint32_t mostStates = std::clamp(std::bit_floor((top.end - node) / 8), 4u, 128u);
+  for (Plain kind : plainKinds)
+    if (top.under & kind && lexemes.safeBytes(state, kind, asked, mostStates) >= height)
+      return true;
+  return false;
+}
+
 namespace {
 
 /// One walk of a lexeme over a slice.
@@ -60,7 +74,7 @@ public:
         i = node.end;
         continue;
       }
-      if (node.under != 0 && plainBelow(i, next)) {
+      if (plainBelow(trie, i, lexemes, next)) {
         auto tokens = trie.tokensUnder(i);
         mask.tokens.insert(mask.tokens.end(), tokens.begin(), tokens.end());
         i = node.end;
@@ -85,19 +99,6 @@ public:
   }
 
 private:
-  /// Whether all that is below `node` stays in the lexeme since it is plain text.
-  bool plainBelow(uint32_t node, ExpressionId state) {
-    const TokenTrie::Node &top = trie.nodes()[node];
-    const uint8_t height = trie.height(node);
-    if (top.end - node < fewNodes || height == 0xFF)
-      return false;
-    const uint32_t asked = std::bit_ceil(uint32_t(height));
-    for (Plain kind : plainKinds)
-      if (top.under & kind && lexemes.safeBytes(state, kind, asked) >= height)
-        return true;
-    return false;
-  }
-
   /// Tokens that leave the lexeme at `node`: behind each of its ends before, something else may
   /// begin.
   void rest(const TokenTrie::Node &node, std::span<const uint32_t> tokens) {

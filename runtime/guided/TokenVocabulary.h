@@ -33,6 +33,10 @@ struct LexemeMask {
   }
 };
 
+/// Whether all texts below `node` stay in a lexeme that is in `state` there, since they are plain
+/// text; false also where a walk of what is below is sooner done.
+bool plainBelow(const TokenTrie &trie, uint32_t node, Lexemes &lexemes, ExpressionId state);
+
 /// The tokens in slices by length, so that most of them cannot tell a long count from an endless
 /// one. Threads may share it.
 class TokenVocabulary {
