@@ -4,6 +4,7 @@
 
 #include "runtime/api/HandedEvent.h"
 #include "runtime/api/Layouts.h"
+#include "runtime/core/StandardFloatingPoint.h"
 #include "runtime/serving/Session.h"
 
 #include <algorithm>
@@ -35,6 +36,9 @@ struct ingot_engine {
 
 namespace ingot::runtime {
 
+/// Has a request take the prompt of a turn; its form is set before. Errors: formMarkers.
+Status takeTurn(const ingot_turn &turn, Request &request);
+
 /// NULL for success.
 ingot_error *toError(const Status &status);
 
@@ -47,8 +51,10 @@ Status checkOwned(const ingot_engine *engine);
 /// What a caller's request asks of an engine. INGOT-E6017, E6050, E6053.
 Status readRequest(const ingot_engine *engine, const ingot_request *given, Request &request);
 
-/// Runs `body`, which returns a Status; nothing is thrown out of the C interface.
+/// Runs `body`, which returns a Status; nothing is thrown out of the C interface. A host program's
+/// flush-to-zero or rounding changes no number: threads that start here inherit the standard too.
 template <class Body> ingot_error *guarded(Body body) {
+  const StandardFloatingPoint standard;
   try {
     return toError(body());
   } catch (const std::bad_alloc &) {

@@ -29,11 +29,16 @@ template <> struct Layouts<ingot_sampling> {
 };
 template <> struct Layouts<ingot_request> {
   static constexpr const char *name = "ingot_request";
-  static constexpr size_t sizes[] = {offsetof(ingot_request, json_schema), sizeof(ingot_request)};
+  static constexpr size_t sizes[] = {offsetof(ingot_request, json_schema),
+                                     offsetof(ingot_request, turn), sizeof(ingot_request)};
 };
 template <> struct Layouts<ingot_event> {
   static constexpr const char *name = "ingot_event";
   static constexpr size_t sizes[] = {sizeof(ingot_event)};
+};
+template <> struct Layouts<ingot_part> {
+  static constexpr const char *name = "ingot_part";
+  static constexpr size_t sizes[] = {sizeof(ingot_part)};
 };
 template <> struct Layouts<ingot_counters> {
   static constexpr const char *name = "ingot_counters";

@@ -140,6 +140,12 @@ Status ingot::runtime::readRequest(const ingot_engine *engine, const ingot_reque
   request.adapter = full.adapter ? full.adapter : "";
   if (Status status = readForm(full, request.form); !status.ok())
     return status;
+  if (full.turn) {
+    if (full.text_bytes || full.token_count)
+      return misuse("a request has a turn and another prompt");
+    if (Status status = takeTurn(*full.turn, request); !status.ok())
+      return status;
+  }
   return readSampling(engine, full.sampling, request.sampling);
 }
 

@@ -49,15 +49,18 @@ Result<Dialogue> Dialogue::make(const Tokenizer *tokenizer, const DialogueOption
   return dialogue;
 }
 
-Result<RenderedPrompt> Dialogue::render(const nlohmann::ordered_json &conversation) const {
+Result<RenderedPrompt> Dialogue::render(const nlohmann::ordered_json &conversation,
+                                        const RenderSettings &settings,
+                                        std::string_view name) const {
   if (!tokenizer)
     return Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids");
-  return templates.render(conversation);
+  return templates.render(conversation, settings, name);
 }
 
 Result<Dialogue::Turn> Dialogue::begin(const nlohmann::ordered_json &conversation,
-                                       AnswerSettings settings) const {
-  Result<RenderedPrompt> prompt = render(conversation);
+                                       AnswerSettings settings, const RenderSettings &rendering,
+                                       std::string_view name) const {
+  Result<RenderedPrompt> prompt = render(conversation, rendering, name);
   if (!prompt.ok())
     return std::move(prompt).status();
   Result<std::vector<int32_t>> tokens = tokenizer->encodePrompt(prompt->text, prompt->input);

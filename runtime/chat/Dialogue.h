@@ -23,8 +23,10 @@ public:
   static Result<Dialogue> make(const Tokenizer *tokenizer, const DialogueOptions &options);
 
   /// The prompt of a conversation, as the body of a chat request has it. INGOT-E6008: there is no
-  /// tokenizer. Others: ChatTemplates::render.
-  Result<RenderedPrompt> render(const nlohmann::ordered_json &conversation) const;
+  /// tokenizer. Others: ChatTemplates::render, which takes the rest.
+  Result<RenderedPrompt> render(const nlohmann::ordered_json &conversation,
+                                const RenderSettings &settings = {},
+                                std::string_view name = {}) const;
 
   /// What DialogueOptions called the template; empty: it is the engine's.
   const std::string &templateName() const { return name; }
@@ -38,7 +40,8 @@ public:
   };
   /// `settings`: but for the prompt's end. Without tools in them calls stay text. Errors as
   /// `render`, and Tokenizer::encodePrompt.
-  Result<Turn> begin(const nlohmann::ordered_json &conversation, AnswerSettings settings) const;
+  Result<Turn> begin(const nlohmann::ordered_json &conversation, AnswerSettings settings,
+                     const RenderSettings &rendering = {}, std::string_view name = {}) const;
 
 private:
   const Tokenizer *tokenizer = nullptr;

@@ -171,6 +171,56 @@ INGOT_CHECK ingot_error *ingot_tokenize_chat(const ingot_engine *engine, const c
 INGOT_CHECK ingot_error *ingot_check_chat_template(const char *name, const char *text,
                                                    size_t bytes);
 
+/** The next turn of a conversation: its prompt, and how answers to it are read. Threads may share
+ *  one; it needs the engine only to begin. */
+typedef struct ingot_turn ingot_turn;
+
+/** Takes what ingot_tokenize_chat takes. Where `body` has "tools", answers are read for calls of
+ *  them, unless its "tool_choice" is "none"; with "parallel_tool_calls": false for one alone. On
+ *  success *turn is to be closed, once requests of it were submitted and answers begun. */
+INGOT_CHECK ingot_error *ingot_turn_begin(const ingot_engine *engine, const char *body,
+                                          size_t body_bytes, const char *name, ingot_turn **turn);
+/** NULL is allowed. */
+INGOT_API void ingot_turn_close(ingot_turn *turn);
+/** Tokens of the prompt, and their number; they live as long as the turn. */
+INGOT_API const int32_t *ingot_turn_tokens(const ingot_turn *turn, size_t *count);
+
+/** Takes one answer to a turn apart while it comes. For one thread at a time. */
+typedef struct ingot_answer ingot_answer;
+
+typedef enum ingot_part_kind {
+  INGOT_PART_TEXT = 0,
+  INGOT_PART_REASONING,
+  INGOT_PART_CALL,      /**< begins; `text` is the function's name */
+  INGOT_PART_ARGUMENTS, /**< a piece of the call's, which are JSON */
+  INGOT_PART_CALL_END
+} ingot_part_kind;
+
+/** What became certain of an answer. */
+typedef struct ingot_part {
+  size_t size; /**< set by the caller to sizeof(ingot_part) */
+  ingot_part_kind kind;
+  int32_t call;     /**< which of the answer's calls, from 0; -1: none */
+  const char *text; /**< complete UTF-8, zero-terminated */
+  size_t text_bytes;
+  const char *id; /**< of INGOT_PART_CALL: the model's, or one that was made; otherwise NULL */
+  bool whole;     /**< of INGOT_PART_CALL_END: the arguments are a JSON object. An answer that ends
+                   *   within a call has one that is not */
+} ingot_part;
+
+/** `streamed`: arguments come as they are written; otherwise a call comes when it is whole, and a
+ *  malformed one is text. On success *answer is to be closed. */
+INGOT_CHECK ingot_error *ingot_answer_begin(const ingot_turn *turn, bool streamed,
+                                            ingot_answer **answer);
+/** Takes the next piece of the answer's text (UTF-8); after the one that `ends` it comes none. */
+INGOT_CHECK ingot_error *ingot_answer_feed(ingot_answer *answer, const char *text, size_t bytes,
+                                           bool ends);
+/** Takes the oldest part. *taken: there was one. What `part` points to lives until the next call
+ *  for this answer. */
+INGOT_CHECK ingot_error *ingot_answer_next(ingot_answer *answer, ingot_part *part, bool *taken);
+/** NULL is allowed. */
+INGOT_API void ingot_answer_close(ingot_answer *answer);
+
 /* ---- Requests ------------------------------------------------------------------------------- */
 
 typedef struct ingot_bias {
@@ -243,6 +293,8 @@ typedef struct ingot_request {
   const char *regex;       /**< all of it matches this expression of ECMA-262; or NULL */
   const char *const *choice_texts; /**< it is one of these; none: any text */
   size_t choice_text_count;
+  const ingot_turn *turn; /**< the prompt is that of this turn, whose answers take a form only
+                           *   behind thoughts and beside calls; NULL: as above */
 } ingot_request;
 
 /** No prompt; add_special and skip_special set; one choice. */

@@ -318,6 +318,68 @@ private:
   std::unique_ptr<ingot_engine, Closer> handle;
 };
 
+/// The next turn of a conversation: see ingot_turn_begin. Move-only; requests of it point to it.
+class Turn {
+public:
+  Turn(const ingot_engine *engine, std::string_view body, const std::string &name = {}) {
+    ingot_turn *begun = nullptr;
+    check(ingot_turn_begin(engine, body.data(), body.size(), name.empty() ? nullptr : name.c_str(),
+                           &begun));
+    handle.reset(begun);
+  }
+  ingot_turn *get() const { return handle.get(); }
+  std::vector<int32_t> tokens() const {
+    size_t count = 0;
+    const int32_t *ids = ingot_turn_tokens(get(), &count);
+    return {ids, ids + count};
+  }
+
+private:
+  struct Closer {
+    void operator()(ingot_turn *turn) const { ingot_turn_close(turn); }
+  };
+  std::unique_ptr<ingot_turn, Closer> handle;
+};
+
+/// What became certain of an answer; owns its text.
+struct Part {
+  ingot_part_kind kind = INGOT_PART_TEXT;
+  int32_t call = -1;
+  std::string text;
+  std::string id;
+  bool whole = false;
+};
+
+/// Takes one answer to a turn apart: see ingot_answer_begin. Move-only; one thread at a time.
+class Answer {
+public:
+  explicit Answer(const Turn &turn, bool streamed = true) {
+    ingot_answer *begun = nullptr;
+    check(ingot_answer_begin(turn.get(), streamed, &begun));
+    handle.reset(begun);
+  }
+  /// What the next piece of the text makes certain; `ends`: it is the last.
+  std::vector<Part> take(std::string_view text, bool ends) {
+    check(ingot_answer_feed(handle.get(), text.data(), text.size(), ends));
+    std::vector<Part> parts;
+    ingot_part part = {};
+    part.size = sizeof part;
+    for (bool taken = true;;) {
+      check(ingot_answer_next(handle.get(), &part, &taken));
+      if (!taken)
+        return parts;
+      parts.push_back({part.kind, part.call, std::string(part.text, part.text_bytes),
+                       part.id ? part.id : "", part.whole});
+    }
+  }
+
+private:
+  struct Closer {
+    void operator()(ingot_answer *answer) const { ingot_answer_close(answer); }
+  };
+  std::unique_ptr<ingot_answer, Closer> handle;
+};
+
 /// An engine that a thread of the library steps; all functions may be called from any thread.
 class Loop {
 public:

@@ -4,6 +4,7 @@
 
 #include "tests/unit/engine/ToyEngine.h"
 
+#include <cfenv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -85,6 +86,86 @@ TEST_F(ApiTest, AppliesChatTemplates) {
   EXPECT_EQ(bytes, 8u);
   EXPECT_EQ(codeOfPrompt(engine, "{"), "INGOT-E6071");
   EXPECT_EQ(codeOfPrompt(engine, "[]"), "INGOT-E6071");
+}
+
+TEST_F(ApiTest, ReadsAnswersOfTurns) {
+  ToyOptions options;
+  options.chatTemplate = "{% for m in messages %}{{ m.role ~ m.content }}.{% endfor %}"
+                         "{% if tools %}{{ tools | tojson }}<tool_call>{\"name\": \"{% endif %}"
+                         "{{ '<think>' if enable_thinking }}</think>";
+  std::vector<uint8_t> file = makeToyEngine(options);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(file.data()), std::streamsize(file.size()));
+  ingot::Engine engine(path);
+  const std::string body = R"({"messages": [{"role": "user", "content": "abc"}])";
+  const std::string tools = R"(, "tools": [{"type": "function", "function": {"name": "add",
+    "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}}])";
+  const ingot::Turn turn(engine.get(), body + tools + "}");
+  EXPECT_EQ(turn.tokens(), engine.tokenizeChat(body + tools + "}"));
+
+  const std::string call = R"(<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>)";
+  auto told = [](const std::vector<ingot::Part> &parts) {
+    std::string text;
+    for (const ingot::Part &part : parts)
+      text += "TRCAE"[part.kind] + std::to_string(part.call) + part.text + (part.whole ? "!" : "") +
+              (part.id.empty() ? "" : "#") + ';';
+    return text;
+  };
+  EXPECT_EQ(told(ingot::Answer(turn, false).take("so " + call, true)),
+            "T-1so;C0add!#;A0{\"a\": 1}!;E0!;");
+  ingot::Answer streamed(turn);
+  EXPECT_EQ(told(streamed.take("so <tool", false)), "T-1so;");
+  EXPECT_EQ(told(streamed.take(R"(_call>{"name": "add", "arguments": {"a")", true)),
+            "C0add#;A0{\"a\";E0;")
+      << "the answer was cut";
+  EXPECT_THROW(streamed.take("x", false), ingot::Error) << "it has ended";
+  for (const char *none : {"}", ", \"tool_choice\": \"none\"}"}) {
+    const ingot::Turn plain(engine.get(), body + (none[0] == ',' ? tools : "") + none);
+    EXPECT_EQ(told(ingot::Answer(plain).take(call, true)), "T-1" + call + ';');
+  }
+  EXPECT_THROW(ingot::Turn(engine.get(), body + R"(, "tools": [{"type": "function"}]})"),
+               ingot::Error);
+
+  const ingot::Turn shorter(engine.get(), body + "}");
+  ingot::Request request;
+  request.turn = shorter.get();
+  request.sampling.max_tokens = 8;
+  request.sampling.ignore_eos = true;
+  ingot::Request same;
+  const std::vector<int32_t> tokens = shorter.tokens();
+  same.tokens = tokens.data();
+  same.token_count = tokens.size();
+  same.sampling = request.sampling;
+  EXPECT_EQ(engine.generate(request), engine.generate(same));
+  request.tokens = tokens.data();
+  request.token_count = tokens.size();
+  EXPECT_THROW(engine.generate(request), ingot::Error) << "two prompts";
+}
+
+TEST_F(ApiTest, AHostsRoundingAndFlushingChangeNothing) {
+  auto numbers = [&] {
+    ingot::Engine engine(path);
+    std::vector<float> scores = engine.score(engine.tokenize("abcabcbbcacb"));
+    ingot::Loop loop(std::move(engine));
+    ingot::Request request = loop.request("abc");
+    request.sampling.max_tokens = 12;
+    request.sampling.ignore_eos = true;
+    request.sampling.temperature = 1;
+    request.sampling.seed = 7;
+    request.sampling.logprobs = 0;
+    loop.submit(request, [&](const ingot::Event &event) {
+      scores.push_back(event.logprob);
+      return INGOT_DEMAND_MORE;
+    });
+    EXPECT_TRUE(loop.waitIdle(60));
+    return scores;
+  };
+  const std::vector<float> usual = numbers();
+  std::fesetround(FE_TOWARDZERO);
+  const std::vector<float> others = numbers();
+  EXPECT_EQ(std::fegetround(), FE_TOWARDZERO) << "it is the host's";
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(others, usual);
 }
 
 TEST_F(ApiTest, ChecksChatTemplates) {
