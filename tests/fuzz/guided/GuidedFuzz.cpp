@@ -1,120 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutated regular expressions and schemas: read or refused by a code, and what is read leads to no
 // dead end.
-#include "runtime/guided/GrammarConstraint.h"
-#include "runtime/guided/RegexSyntax.h"
-#include "runtime/guided/json/SchemaGrammar.h"
-#include "tests/fuzz/FuzzSession.h"
+#include "tests/fuzz/guided/GuidedCases.h"
 
 using namespace ingot::fuzz;
-using namespace ingot::runtime::guided;
-
-/// All bytes, and a few longer tokens; token 0 stops.
-static std::shared_ptr<const TokenVocabulary> vocabulary() {
-  static const auto shared = [] {
-    std::vector<std::string> texts{""};
-    for (int byte = 0; byte < 256; ++byte)
-      texts.push_back(std::string(1, char(byte)));
-    for (const char *text : {"ab", "abc", "aaaa", "01", "2026-", "\\u00", "\xC3\xA9", "  ", "a b"})
-      texts.push_back(text);
-    return std::make_shared<const TokenVocabulary>(std::move(texts));
-  }();
-  return shared;
-}
-
-/// Walks an answer through the masks of `grammar`; each mask must have a token, and each token of
-/// it must be accepted.
-static std::string walk(std::shared_ptr<const Grammar> grammar, Mutator &random) {
-  auto masks = std::make_shared<GrammarMasks>(std::move(grammar), vocabulary(),
-                                              RecognizerLimits{size_t(16) << 20, 200000});
-  GrammarConstraint constraint(masks, {0});
-  std::vector<uint32_t> words(vocabulary()->words());
-  for (int step = 0; step < 8; ++step) {
-    if (auto status = constraint.mask(words); !status.ok())
-      return std::string(status.code());
-    std::vector<int32_t> allowed;
-    for (size_t token = 0; token < vocabulary()->size(); ++token)
-      if (words[token / 32] >> (token % 32) & 1)
-        allowed.push_back(int32_t(token));
-    EXPECT_FALSE(allowed.empty());
-    if (allowed.empty())
-      return {};
-    const int32_t token = allowed[random.below(allowed.size())];
-    const bool accepted = constraint.accept(token);
-    EXPECT_TRUE(accepted || !masks->recognizer.status().ok());
-    if (!accepted || token == 0)
-      return {};
-  }
-  return {};
-}
 
 TEST(GuidedFuzz, RegularExpressions) {
   FuzzSession session("regular_expressions", 21);
-  session.mutator.setWords({"(?:",        ")*", "{2,5}", "{0,99999}", "[^",   "]",      "\\d",
-                            "\\u{1F600}", "^",  "$",     "|",         "(?i:", "\\p{L}", "(?<n>",
-                            "+?",         ".*", "\\b",   "(?=",       "(?!",  "(?<!"});
-  session.run(2500,
-              {"^[a-z]{1,20}@[a-z]+\\.(com|org)$", "^(\\d{4})-(0[1-9]|1[0-2])-\\d\\d$|^$",
-               "(a|b)*abb(c{3,}|[^\\s\\d]?)+", "(?i)é\\u00e9[\\w-.]+\\/"},
-              [&](const std::string &pattern) -> std::string {
-                GrammarBuilder builder({1000, 1000, 1000, {50000, 100000}});
-                const RegexOptions options{session.mutator.below(2) ? Spelling::Utf8
-                                                                    : Spelling::JsonString,
-                                           session.mutator.below(2) == 0, false};
-                auto id = readRegex(builder.expressions(), pattern, options);
-                if (!id.ok())
-                  return std::string(id.status().code());
-                Symbol start = builder.terminal(*id);
-                auto grammar = std::move(builder).build(start);
-                if (!grammar.ok())
-                  return std::string(grammar.status().code());
-                return walk(*grammar, session.mutator);
-              });
+  auto draw = [&](uint64_t count) { return session.mutator.below(count); };
+  session.mutator.setWords(regexWords);
+  session.run(2500, regexSeeds, [&](const std::string &pattern) {
+    const RegexOptions options{draw(2) ? Spelling::Utf8 : Spelling::JsonString, draw(2) == 0,
+                               false};
+    return tryRegex(pattern, options, draw);
+  });
   session.check();
 }
 
 TEST(GuidedFuzz, Schemas) {
   FuzzSession session("schemas", 22);
-  session.mutator.setWords({R"({"type":)",
-                            R"("properties":{)",
-                            R"("a":)",
-                            R"("items":)",
-                            R"("anyOf":[)",
-                            R"("not":)",
-                            R"("$ref":"#")",
-                            R"("pattern":"^a")",
-                            R"("const":)",
-                            "true",
-                            "1.5",
-                            "\"\"",
-                            "{}",
-                            "[",
-                            "]",
-                            "}",
-                            ",",
-                            "1e9",
-                            R"("required":["a"])",
-                            R"("minItems":)",
-                            R"("maxLength":)",
-                            R"("multipleOf":)",
-                            R"("propertyNames":)",
-                            R"("oneOf":[)"});
-  session.run(
-      1200,
-      {R"({"type":"object","properties":{"a":{"type":"integer","minimum":-3,"multipleOf":0.5},)"
-       R"("b":{"enum":["x",1,null]}},"required":["a"],"additionalProperties":false})",
-       R"({"anyOf":[{"type":"string","maxLength":9},{"$ref":"#/$defs/l"}],"$defs":{"l":{"type":)"
-       R"("array","items":{"$ref":"#"},"contains":{"const":1},"maxItems":3}}})",
-       R"({"if":{"required":["k"]},"then":{"minProperties":2},"patternProperties":{"^x":{"not":)"
-       R"({"type":"null"}}},"dependentRequired":{"k":["v"]},"propertyNames":{"maxLength":3}})",
-       R"({"oneOf":[{"format":"date"},{"minimum":1e300}],"unevaluatedProperties":false,)"
-       R"("allOf":[{"prefixItems":[true,{"uniqueItems":true}]}]})"},
-      [&](const std::string &schema) -> std::string {
-        JsonForm form;
-        form.uniqueNames = session.mutator.below(2) == 0;
-        auto grammar = schemaGrammar(schema, form);
-        return grammar.ok() ? walk(*grammar, session.mutator)
-                            : std::string(grammar.status().code());
-      });
+  auto draw = [&](uint64_t count) { return session.mutator.below(count); };
+  session.mutator.setWords(schemaWords);
+  session.run(1200, schemaSeeds, [&](const std::string &schema) {
+    JsonForm form;
+    form.uniqueNames = draw(2) == 0;
+    return trySchema(schema, form, draw);
+  });
   session.check();
 }

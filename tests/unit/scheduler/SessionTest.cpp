@@ -582,4 +582,21 @@ TEST(SessionTest, ASlidingWindowRunsPastItsBlocks) {
               runOne(*global.session, makeRequest(i)).tokens);
 }
 
+TEST(SessionTest, AGrammarThatFailedIsMadeAnew) {
+  ToySession toy = openToy({}, limits(7, 2, 3, 1));
+  ASSERT_TRUE(toy.session);
+  constexpr size_t vocabulary = 64;
+  AnswerForms forms(*toy->tokenizer(), vocabulary);
+  const AnswerForm form{AnswerForm::Kind::Regex, "[ab]*", {}};
+  const auto first = *forms.masksOf(form);
+  EXPECT_EQ(*forms.masksOf(form), first) << "it is kept";
+  first->recognizer = guided::Recognizer(*grammarOf(form), {.bytes = 1});
+  std::vector<uint32_t> words(vocabulary / 32);
+  EXPECT_EQ(first->mask(first->recognizer.start(), words).code(), "INGOT-E6605");
+  const auto second = *forms.masksOf(form);
+  EXPECT_NE(second, first);
+  EXPECT_TRUE(second->mask(second->recognizer.start(), words).ok());
+  EXPECT_EQ(*forms.masksOf(form), second);
+}
+
 } // namespace

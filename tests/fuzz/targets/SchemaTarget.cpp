@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON schemas, whose answers are walked through their masks.
+#include "tests/fuzz/guided/GuidedCases.h"
+#include "tests/fuzz/targets/Target.h"
+
+using namespace ingot;
+
+std::vector<std::string> fuzz::seeds() { return schemaSeeds; }
+
+std::vector<std::string> fuzz::words() { return schemaWords; }
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string text(reinterpret_cast<const char *>(data), size);
+  // The same input takes the same way.
+  uint64_t state = std::hash<std::string>()(text);
+  auto draw = [&](uint64_t count) { return (state = fuzz::mixed(state + 1)) % count; };
+  fuzz::JsonForm form;
+  form.uniqueNames = draw(2) == 0;
+  fuzz::expectCode(fuzz::trySchema(text, form, draw));
+  return 0;
+}
