@@ -5,6 +5,7 @@
     with LLM("model.ingot") as llm:
         print(llm.generate("Once", SamplingParams(max_tokens=16))[0].outputs[0].text)
 """
+from .chat import ChatStream
 from .errors import IngotError
 from .facts import EngineInfo, MemoryPlan, Statistics
 from .llm import LLM
@@ -12,6 +13,6 @@ from .outputs import CompletionOutput, Logprob, RequestMetrics, RequestOutput, S
 from .params import SamplingParams, StructuredOutputsParams
 from .stream import Stream
 
-__all__ = ["LLM", "SamplingParams", "StructuredOutputsParams", "Stream", "RequestOutput",
-           "CompletionOutput", "RequestMetrics", "Logprob", "Score", "EngineInfo", "MemoryPlan",
-           "Statistics", "IngotError"]
+__all__ = ["LLM", "SamplingParams", "StructuredOutputsParams", "Stream", "ChatStream",
+           "RequestOutput", "CompletionOutput", "RequestMetrics", "Logprob", "Score", "EngineInfo",
+           "MemoryPlan", "Statistics", "IngotError"]

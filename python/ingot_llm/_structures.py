@@ -207,6 +207,9 @@ class LoopStatistics(ctypes.Structure):
 STRUCTURES = (Options, MemoryPlan, Info, Bias, Tokens, Sampling, Request, Logprob, PromptLogprob,
               Event, LoopOptions, LoopStatistics)
 
+# ingot_tap_callback: user, tap, position of the first row, values, their number
+TapCallback = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_int64, POINTER(c_float), c_size_t)
+
 _ENGINE = _LOOP = _ERROR = c_void_p
 _OUT = POINTER(c_void_p)
 _COUNT = POINTER(c_size_t)
@@ -240,5 +243,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
                                    POINTER(c_uint64)]),
     "ingot_loop_cancel": (_ERROR, [_LOOP, c_uint64]),
     "ingot_loop_next_event": (_ERROR, [_LOOP, c_double, POINTER(Event), POINTER(c_bool)]),
+    "ingot_record": (_ERROR, [_ENGINE, _IDS, c_size_t, POINTER(c_float), c_size_t,
+                              POINTER(c_char_p), c_size_t, TapCallback, c_void_p]),
     "ingot_loop_get_statistics": (_ERROR, [_LOOP, POINTER(LoopStatistics)]),
 }

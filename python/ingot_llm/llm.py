@@ -5,37 +5,49 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import pathlib
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
-from . import _structures
+from . import _programs, _structures
 from ._answers import Answers, TokenTexts
 from ._engine import Engine
 from ._library import load
+from ._logits import logits_of
 from ._mailbox import Mailbox
 from ._requests import NativeRequest, set_integer
+from .chat import ChatRequest, ChatStream, completion
+from .errors import IngotError
 from .facts import EngineInfo, MemoryPlan, Statistics
-from .outputs import RequestOutput
+from .outputs import RequestOutput, Score
 from .params import SamplingParams
 from .stream import Stream
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
 
 Prompt = Union[str, Sequence[int], Mapping[str, Any]]
 """A text; token ids; {"prompt": text}; {"prompt_token_ids": ids}."""
 Message = Mapping[str, Any]
 """As in OpenAI's API: "role", "content", ..."""
 
+_FLAGS = {"simulate_strictly": "strict"}  # of ingot-server, where it has another name
 _QUEUE_LIMIT = 1 << 20  # A list of prompts is queued at once.
 
 
 class LLM:
     """An opened engine. Its methods may be called from any threads and asyncio loops.
 
-    `model`: an engine file, as `ingot build` makes. `library`: another libingot.so than the
-    package's. `queue_limit`: answers that may wait (INGOT-E6030). All else are the limits of
-    `ingot_options` in `ingot.h`, under its names; None leaves a choice to the engine and the
-    machine. `memory` is in bytes and holds weights, activations and KV cache together.
+    `model`: an engine file, as `ingot build` makes; or a model's folder or GGUF file, of which the
+    program `ingot` builds an engine where that was not done yet, with `build_options`, as
+    ["--recipe", "int4"], and keeps it. `library`: another libingot.so than the package's.
+    `queue_limit`: answers that may wait (INGOT-E6030). All else are the limits of `ingot_options`
+    in `ingot.h`, under its names; None leaves a choice to the engine and the machine. `memory` is
+    in bytes and holds weights, activations and KV cache together.
 
     It is a context manager; the end of `with` is `close()`. In the child of a fork it is of no use
     (INGOT-E6081).
@@ -58,23 +70,20 @@ class LLM:
                  kv_blocks: int | None = None,
                  max_step_ms: int | None = None,
                  queue_limit: int = _QUEUE_LIMIT,
+                 build_options: Sequence[str] = (),
                  library: str | os.PathLike[str] | None = None) -> None:
+        limits = {
+            "memory": memory, "max_sequences": max_sequences, "max_context": max_context,
+            "max_batch_tokens": max_batch_tokens, "max_logit_rows": max_logit_rows,
+            "threads": threads, "target": target, "verify_weights": verify_weights,
+            "simulate": simulate, "simulated_sms": simulated_sms,
+            "simulate_strictly": simulate_strictly, "guaranteed_no_evict": guaranteed_no_evict,
+            "memory_fraction": memory_fraction, "kv_blocks": kv_blocks, "max_step_ms": max_step_ms}
         self._library = load(library)
-        options = self._library.initialised(_structures.Options, "ingot_options_init_v2")
-        for name, count in (("memory", memory), ("max_sequences", max_sequences),
-                            ("max_context", max_context), ("max_batch_tokens", max_batch_tokens),
-                            ("max_logit_rows", max_logit_rows), ("threads", threads),
-                            ("simulated_sms", simulated_sms), ("kv_blocks", kv_blocks),
-                            ("max_step_ms", max_step_ms)):
-            set_integer(options, name, count or 0)
-        options.memory_fraction = memory_fraction or 0.0
-        options.target = target.encode() if target else None
-        options.simulate = simulate.encode() if simulate else None
-        options.verify_weights = verify_weights
-        options.simulate_strictly = simulate_strictly
-        options.guaranteed_no_evict = guaranteed_no_evict
-        self.path = os.fspath(model)
-        self._engine = Engine(self._library, self.path, options, queue_limit)
+        self._limits = {name: value for name, value in limits.items() if value}
+        self._options = self._read_limits()
+        self.path, self.name = _engine_of(model, build_options)
+        self._engine = Engine(self._library, self.path, self._options, queue_limit)
         self._texts = TokenTexts(self._engine)
         self._numbers = itertools.count()
         # Also at the end of the program, and of this object.
@@ -89,6 +98,17 @@ class LLM:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _read_limits(self) -> _structures.Options:
+        options = self._library.initialised(_structures.Options, "ingot_options_init_v2")
+        for name, value in self._limits.items():
+            if isinstance(value, str):
+                setattr(options, name, value.encode())
+            elif isinstance(value, float):
+                setattr(options, name, value)
+            else:
+                set_integer(options, name, value)
+        return options
 
     # ---- What it is --------------------------------------------------------------------------
 
@@ -194,6 +214,90 @@ class LLM:
         return self._all(starts, _each(sampling_params, len(several),
                                        SamplingParams(max_tokens=None)))
 
+    @overload
+    def create_chat_completion(self, messages: Sequence[Message], *, stream: Literal[False] = False,
+                               model: str | None = None, **fields_: Any) -> dict[str, Any]: ...
+
+    @overload
+    def create_chat_completion(self, messages: Sequence[Message], *, stream: Literal[True],
+                               model: str | None = None, **fields_: Any) -> ChatStream: ...
+
+    def create_chat_completion(self, messages: Sequence[Message], *, stream: bool = False,
+                               model: str | None = None, **fields_: Any
+                               ) -> dict[str, Any] | ChatStream:
+        """Answers a conversation in the form of OpenAI's API: its `chat.completion`, or with
+        `stream` its chunks, for `for` and for `async for`.
+
+        `fields_`: others of the request's body, as `max_tokens`, `temperature`, `stop`, `tools`,
+        `response_format`, `logprobs`, and vLLM's, as `min_p`, `chat_template_kwargs`. `model`: what
+        the answer calls the model.
+        """
+        request = ChatRequest(fields_)
+        body = {"messages": messages, **request.conversation}
+        answer = self._start(None, self.tokenize_chat(**body), request.params, whole=not stream)
+        name = model or self.name
+        if stream:
+            return ChatStream(answer, name, request.includes_usage)
+        return completion(answer.result(), name)
+
+    # ---- Measuring ---------------------------------------------------------------------------
+
+    def score(self, prompt: str | Sequence[int], continuation: str | Sequence[int]) -> Score:
+        """How likely `continuation` is behind `prompt`, both texts or both ids.
+
+        Texts are split into tokens together, so that a space at the prompt's end may belong to the
+        continuation's first token. Both together have
+        at most `max_context` tokens.
+        """
+        if isinstance(prompt, str) and isinstance(continuation, str):
+            known = self.tokenize(prompt, parse_special=True)
+            ids = self.tokenize(prompt + continuation, parse_special=True)
+        elif isinstance(prompt, str) or isinstance(continuation, str):
+            raise TypeError("prompt and continuation are both texts or both token ids")
+        else:
+            known = list(prompt)
+            ids = [*known, *continuation]
+        if not known:
+            raise IngotError("INGOT-E6003", "the prompt has no tokens; give one, or the model's "
+                             "first token")
+        wanted = SamplingParams(max_tokens=1, prompt_logprobs=1)
+        with self._start(None, ids, wanted) as stream:
+            next(stream)
+            scored = stream.output.prompt_logprobs or []
+        found = [entry[token] for token, entry in zip(ids[len(known):], scored[len(known):])
+                 if entry is not None]
+        values = [one.logprob for one in found]
+        return Score(sum(values), values, ids[len(known):], all(one.rank == 1 for one in found))
+
+    def logits(self, prompt: Prompt) -> NDArray[numpy.float32]:
+        """The logits behind each token of the prompt: numpy, [tokens, vocabulary], f32.
+
+        The engine is opened once more meanwhile, for one sequence: on a CPU with the same mapped
+        weights. Needs numpy.
+        """
+        _, ids = self._read_prompt(prompt)
+        options = self._read_limits()
+        options.memory = options.kv_blocks = 0
+        options.max_sequences = 1
+        return logits_of(self._library, self.path, options, self.info.vocabulary, ids)
+
+    # ---- Serving -----------------------------------------------------------------------------
+
+    def serve(self, *, host: str = "127.0.0.1", port: int = 8000,
+              options: Sequence[str] = ()) -> AbstractContextManager[str]:
+        """Starts the program `ingot-server` with this engine and its limits, for the time of a
+        `with`, which gets the URL. At its end the server finishes what it has accepted.
+
+        `port`: 0 for one that is free. `options`: more of the program's. It has memory of its own.
+        """
+        words = [self.path, "--host", host, "--port", str(port)]
+        if "--served-model-name" not in options:
+            words += ["--served-model-name", self.name]
+        for name, value in self._limits.items():
+            flag = "--" + _FLAGS.get(name, name.replace("_", "-"))
+            words += [flag] if value is True else [flag, str(value)]
+        return _programs.serving([*words, *options])
+
     def _read_prompt(self, prompt: Prompt) -> tuple[str | None, list[int]]:
         """Its text, if it is one, and its ids."""
         if isinstance(prompt, Mapping):
@@ -229,6 +333,25 @@ class LLM:
         mailbox = Mailbox(params.n, whole)
         self._engine.submit(request.take(ids), mailbox)
         return Stream(self, self._engine, mailbox, answers)
+
+
+def _engine_of(model: str | os.PathLike[str], build_options: Sequence[str]) -> tuple[str, str]:
+    """The path of a model's engine, built where it is none yet, and what the model is called."""
+    path = pathlib.Path(model)
+    if path.is_dir() or _is_gguf(path):
+        name = path.resolve().name if path.is_dir() else path.stem
+        return _programs.keep(os.fspath(path), build_options), name
+    if build_options:
+        raise ValueError("build_options are for models, and this is an engine")
+    return os.fspath(path), path.stem
+
+
+def _is_gguf(path: pathlib.Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:  # the library says more of it
+        return False
 
 
 def _prompts(prompts: Prompt | Sequence[Prompt]) -> Sequence[Prompt]:

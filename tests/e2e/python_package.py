@@ -110,11 +110,12 @@ class Answers(PackageTest):
 
     def test_forms_and_exclusions(self):
         form = self.package.StructuredOutputsParams
-        for one, expected in ((form(choice=["ba", "ca"]), "^(ba|ca)$"), (form(regex="[xy]{4}"),
-                                                                       "^[xy]{4}$")):
-            answer = self.llm.generate("a", self.params(
-                structured_outputs=one, ignore_eos=False))[0].outputs[0]
-            self.assertRegex(answer.text, expected)
+        for one, expected in ((form(choice=["ba", "ca"]), "^(ba|ca)$"),
+                              (form(regex="[xy]{4}"), "^[xy]{4}$")):
+            for ignore_eos in (False, True):
+                answer = self.llm.generate("a", self.params(
+                    structured_outputs=one, ignore_eos=ignore_eos))[0].outputs[0]
+                self.assertRegex(answer.text, expected)
         one = self.params(allowed_token_ids=[3, 4], logit_bias={3: -100.0})
         self.assertEqual(set(self.llm.generate("a", one)[0].outputs[0].token_ids), {4})
         banned = self.llm.generate("a", self.params())[0].outputs[0].text[0]
