@@ -20,6 +20,7 @@ int runBisect(int argc, char **argv);
 int runBuild(int argc, char **argv);
 int runCache(int argc, char **argv);
 int runFormats(int argc, char **argv);
+int runKeep(int argc, char **argv);
 int runPlan(int argc, char **argv);
 int runQuantize(int argc, char **argv);
 int runRun(int argc, char **argv);

@@ -78,6 +78,13 @@ int findOrBuild(const ModelArguments &arguments, OptionCommand command, const ch
   }
   FileDigests digests(options.cache);
   options.digests = &digests;
+  if (!options.cache && engine.mustBeKept) {
+    progress.failed(checkpoint::Error{"INGOT-E7043",
+                                      "the engine cannot be kept: " + options.whyNoCache, "",
+                                      "name a folder by --cache"}
+                        .str());
+    return 1;
+  }
   if (!options.cache) {
     auto folder = TemporaryFolder::create("ingot-run-");
     if (!folder) {
