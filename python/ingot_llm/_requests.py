@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _structures
 from ._library import Library
+from ._turns import Turn
 from .errors import IngotError, out_of_range
 from .params import SamplingParams, StructuredOutputsParams
 
@@ -53,6 +54,12 @@ class NativeRequest:
         self.kept_prompt = tokens
         self.request.tokens = ctypes.cast(tokens, ctypes.POINTER(ctypes.c_int32))
         self.request.token_count = len(tokens)
+        return ctypes.byref(self.request)
+
+    def take_turn(self, turn: Turn) -> Any:
+        """The same for the answers to a turn."""
+        self.kept.append(turn)
+        self.request.turn = turn.handle
         return ctypes.byref(self.request)
 
     def _set_sampling(self, params: SamplingParams) -> None:

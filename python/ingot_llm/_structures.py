@@ -136,6 +136,7 @@ class Request(ctypes.Structure):
         ("regex", c_char_p),
         ("choice_texts", POINTER(c_char_p)),
         ("choice_text_count", c_size_t),
+        ("turn", c_void_p),
     ]
 
 
@@ -180,6 +181,23 @@ class Event(ctypes.Structure):
     ]
 
 
+# ingot_part_kind
+PART_TEXT, PART_REASONING, PART_CALL, PART_ARGUMENTS, PART_CALL_END = range(5)
+
+
+class Part(ctypes.Structure):
+    """ingot_part"""
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("call", c_int32),
+        ("text", c_void_p),
+        ("text_bytes", c_size_t),
+        ("id", c_char_p),
+        ("whole", c_bool),
+    ]
+
+
 class LoopOptions(ctypes.Structure):
     """ingot_loop_options"""
     _fields_ = [("size", c_size_t), ("queue_limit", c_int64)]
@@ -205,12 +223,12 @@ class LoopStatistics(ctypes.Structure):
 
 
 STRUCTURES = (Options, MemoryPlan, Info, Bias, Tokens, Sampling, Request, Logprob, PromptLogprob,
-              Event, LoopOptions, LoopStatistics)
+              Event, Part, LoopOptions, LoopStatistics)
 
 # ingot_tap_callback: user, tap, position of the first row, values, their number
 TapCallback = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_int64, POINTER(c_float), c_size_t)
 
-_ENGINE = _LOOP = _ERROR = c_void_p
+_ENGINE = _LOOP = _TURN = _ANSWER = _ERROR = c_void_p
 _OUT = POINTER(c_void_p)
 _COUNT = POINTER(c_size_t)
 _IDS = POINTER(c_int32)
@@ -234,6 +252,13 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
                                            c_size_t, _COUNT]),
     "ingot_tokenize_chat": (_ERROR, [_ENGINE, c_char_p, c_size_t, c_char_p, _IDS, c_size_t,
                                      _COUNT]),
+    "ingot_turn_begin": (_ERROR, [_ENGINE, c_char_p, c_size_t, c_char_p, _OUT]),
+    "ingot_turn_close": (None, [_TURN]),
+    "ingot_turn_tokens": (_IDS, [_TURN, _COUNT]),
+    "ingot_answer_begin": (_ERROR, [_TURN, c_bool, _OUT]),
+    "ingot_answer_feed": (_ERROR, [_ANSWER, c_char_p, c_size_t, c_bool]),
+    "ingot_answer_next": (_ERROR, [_ANSWER, POINTER(Part), POINTER(c_bool)]),
+    "ingot_answer_close": (None, [_ANSWER]),
     "ingot_sampling_init_v2": (_ERROR, [_ENGINE, POINTER(Sampling), c_size_t]),
     "ingot_request_init_v2": (_ERROR, [POINTER(Request), c_size_t]),
     "ingot_loop_options_init": (_ERROR, [POINTER(LoopOptions), c_size_t]),

@@ -2,12 +2,15 @@
 """Chats in the form of OpenAI's API."""
 from __future__ import annotations
 
+import copy
 import time
 import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from . import _structures
+from ._turns import AnswerReader, Part, Turn
 from .errors import out_of_range
 from .outputs import CompletionOutput, Logprob, RequestOutput
 from .params import SamplingParams, StructuredOutputsParams
@@ -21,7 +24,7 @@ _SAME = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequenc
          "stop_token_ids", "deadline", "priority", "cache_salt")
 # Fields that the template is given.
 _CONVERSATION = ("documents", "add_generation_prompt", "continue_final_message",
-                 "chat_template_kwargs", "reasoning_effort")
+                 "chat_template_kwargs", "reasoning_effort", "parallel_tool_calls")
 
 
 class ChatRequest:
@@ -69,18 +72,56 @@ def _head(kind: str, model: str) -> Body:
             "model": model}
 
 
-def _finish_reason(answer: CompletionOutput) -> str | None:
-    return "error" if answer.finish_reason == "deadline" else answer.finish_reason
+class _Answer:
+    """One answer, as it is taken apart."""
 
+    def __init__(self, turn: Turn, streamed: bool) -> None:
+        self._reader = AnswerReader(turn, streamed)
+        self._message: Body = {"role": "assistant", "content": "", "refusal": None}
+        self._has_call = self._is_cut = False
 
-def _message(answer: CompletionOutput) -> Body:
-    """The assistant's message that an answer is."""
-    return {"role": "assistant", "content": answer.text, "refusal": None}
+    def take(self, piece: CompletionOutput) -> list[Body]:
+        """What a piece adds to the message."""
+        return [delta for part in self._reader.take(piece.text, piece.finished())
+                if (delta := self._delta(part))]
 
+    def _delta(self, part: Part) -> Body:
+        message, kind = self._message, part.kind
+        if kind == _structures.PART_TEXT:
+            message["content"] += part.text
+            return {"content": part.text}
+        if kind == _structures.PART_REASONING:
+            # Clients know it by either name.
+            names = ("reasoning", "reasoning_content")
+            for name in names:
+                message[name] = message.get(name, "") + part.text
+            return dict.fromkeys(names, part.text)
+        calls = message.setdefault("tool_calls", [])
+        if kind == _structures.PART_CALL:
+            calls.append({"id": part.id, "type": "function",
+                          "function": {"name": part.text, "arguments": ""}})
+            return {"tool_calls": [{"index": part.call, **copy.deepcopy(calls[-1])}]}
+        if kind == _structures.PART_ARGUMENTS:
+            calls[part.call]["function"]["arguments"] += part.text
+            return {"tool_calls": [{"index": part.call, "function": {"arguments": part.text}}]}
+        self._has_call |= part.whole
+        self._is_cut = not part.whole
+        return {}
 
-def _delta(piece: CompletionOutput) -> Body:
-    """What a piece adds to the message; empty: nothing."""
-    return {"content": piece.text} if piece.text else {}
+    def message(self) -> Body:
+        """All of it."""
+        if not self._message["content"] and "tool_calls" in self._message:
+            return {**self._message, "content": None}
+        return self._message
+
+    def finish_reason(self, answer: CompletionOutput) -> str | None:
+        """As OpenAI's API names it. Whatever ended it: a call that is cut must not be taken for
+        all that the model had to say."""
+        if answer.finish_reason == "deadline":
+            return "error"
+        if answer.finish_reason != "stop":
+            return answer.finish_reason
+        return "length" if self._is_cut else "tool_calls" if self._has_call else "stop"
 
 
 def _logprob(token: Logprob) -> Body:
@@ -110,23 +151,30 @@ def _usage(output: RequestOutput) -> Body:
             "total_tokens": prompt + answers}
 
 
-def completion(output: RequestOutput, model: str) -> Body:
+def _choice(turn: Turn, answer: CompletionOutput) -> Body:
+    read = _Answer(turn, False)
+    read.take(answer)
+    return {"index": answer.index, "message": read.message(), "logprobs": _logprobs(answer),
+            "finish_reason": read.finish_reason(answer)}
+
+
+def completion(output: RequestOutput, turn: Turn, model: str) -> Body:
     """A `chat.completion`."""
-    return {**_head("chat.completion", model), "choices": [
-        {"index": answer.index, "message": _message(answer), "logprobs": _logprobs(answer),
-         "finish_reason": _finish_reason(answer)} for answer in output.outputs],
-        "usage": _usage(output)}
+    return {**_head("chat.completion", model),
+            "choices": [_choice(turn, answer) for answer in output.outputs],
+            "usage": _usage(output)}
 
 
 class ChatStream:
     """The `chat.completion.chunk`s of a chat, for `for` and for `async for`; it ends as a Stream
     does."""
 
-    def __init__(self, stream: Stream, model: str, includes_usage: bool) -> None:
+    def __init__(self, stream: Stream, turn: Turn, model: str, includes_usage: bool) -> None:
         self._stream = stream
+        self._turn = turn
         self._base = _head("chat.completion.chunk", model)
         self._includes_usage = includes_usage
-        self._begun: set[int] = set()
+        self._answers: dict[int, _Answer] = {}
         self._ready: deque[Body] = deque()
         self._end = self._last_chunks()
 
@@ -137,14 +185,16 @@ class ChatStream:
                 **({"usage": None} if self._includes_usage else {})}
 
     def _add(self, piece: CompletionOutput) -> None:
-        if piece.index not in self._begun:
-            self._begun.add(piece.index)
+        if piece.index not in self._answers:
+            self._answers[piece.index] = _Answer(self._turn, True)
             self._ready.append(self._chunk(piece.index, {"role": "assistant", "content": ""}))
-        delta, logprobs = _delta(piece), _logprobs(piece)
-        if delta or logprobs:
+        answer, logprobs = self._answers[piece.index], _logprobs(piece)
+        deltas = answer.take(piece) or ([{}] if logprobs else [])
+        for delta in deltas:
             self._ready.append(self._chunk(piece.index, delta, logprobs))
+            logprobs = None  # They are told once.
         if piece.finished():
-            self._ready.append(self._chunk(piece.index, {}, None, _finish_reason(piece)))
+            self._ready.append(self._chunk(piece.index, {}, None, answer.finish_reason(piece)))
 
     def _last_chunks(self) -> Iterator[Body]:
         if self._includes_usage:

@@ -19,6 +19,7 @@ from ._library import load
 from ._logits import logits_of
 from ._mailbox import Mailbox
 from ._requests import NativeRequest, set_integer
+from ._turns import Turn
 from .chat import ChatRequest, ChatStream, completion
 from .errors import IngotError
 from .facts import EngineInfo, MemoryPlan, Statistics
@@ -233,12 +234,13 @@ class LLM:
         the answer calls the model.
         """
         request = ChatRequest(fields_)
-        body = {"messages": messages, **request.conversation}
-        answer = self._start(None, self.tokenize_chat(**body), request.params, whole=not stream)
+        turn = Turn(self._engine,
+                    json.dumps({"messages": messages, **request.conversation}).encode())
+        answer = self._start(None, turn, request.params, whole=not stream)
         name = model or self.name
         if stream:
-            return ChatStream(answer, name, request.includes_usage)
-        return completion(answer.result(), name)
+            return ChatStream(answer, turn, name, request.includes_usage)
+        return completion(answer.result(), turn, name)
 
     # ---- Measuring ---------------------------------------------------------------------------
 
@@ -324,14 +326,18 @@ class LLM:
                 stream.close()
             raise
 
-    def _start(self, text: str | None, ids: list[int], params: SamplingParams,
+    def _start(self, text: str | None, prompt: list[int] | Turn, params: SamplingParams,
                whole: bool = False) -> Stream:
         """`whole`: who reads it waits for its end."""
         with self._engine as engine:
             request = NativeRequest(self._library, engine.handle, params)
+        if isinstance(prompt, Turn):
+            ids, native = prompt.token_ids(), request.take_turn(prompt)
+        else:
+            ids, native = prompt, request.take(prompt)
         answers = Answers(str(next(self._numbers)), text, ids, params, self._texts)
         mailbox = Mailbox(params.n, whole)
-        self._engine.submit(request.take(ids), mailbox)
+        self._engine.submit(native, mailbox)
         return Stream(self, self._engine, mailbox, answers)
 
 

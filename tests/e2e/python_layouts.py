@@ -54,9 +54,12 @@ class Layouts(PackageTest):
         self.assertEqual(self.probe(lines), [str(number) for number in expected])
 
     def test_names_of_numbers(self):
-        names = [name for name in vars(self.declared) if name.startswith("FINISH_")]
-        self.assertEqual([f"INGOT_{name}" for name in names],
-                         re.findall(r"INGOT_FINISH_\w+", self.header))
+        names = []
+        for kind in ("FINISH", "PART"):
+            own = [name for name in vars(self.declared) if name.startswith(f"{kind}_")]
+            self.assertEqual([f"INGOT_{name}" for name in own],
+                             re.findall(rf"INGOT_{kind}_\w+", self.header))
+            names += own
         printed = self.probe([f'printf("%d\\n", INGOT_{name});' for name in names] +
                              ['printf("%d\\n", INGOT_API_VERSION);'])
         values = [getattr(self.declared, name) for name in names]

@@ -7,7 +7,9 @@ import io
 import json
 import math
 import os
+import shutil
 import sys
+import types
 import urllib.request
 
 import harness
@@ -144,6 +146,50 @@ class Models(harness.FablesTest):
                                     ["content"]), [7])
         with self.assertRaises(TypeError):
             create(HELLO, temprature=0)
+
+    def test_calls(self):
+        """An answer with thoughts and a call, in pieces and whole, as the server tells it."""
+        from ingot_llm import chat
+        from ingot_llm._turns import Turn
+        from ingot_llm.outputs import CompletionOutput
+        model = self.fresh("tools") / "model"
+        shutil.copytree(harness.FABLES, model)
+        config = json.loads((model / "tokenizer_config.json").read_text())
+        config["chat_template"] = (
+            "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+            "{% if tools %}{{ tools | tojson }} <tool_call>{% endif %}<think></think>")
+        (model / "tokenizer_config.json").write_text(json.dumps(config))
+        tools = [{"type": "function", "function": {"name": "add", "parameters": {}}}]
+        text = ('<think>\nhm\n</think>\nso <tool_call>{"name": "add", "arguments": {"a": 1}}'
+                '</tool_call>')
+        with self.opened(model, build_options=BUILD) as llm:
+            answer = llm.create_chat_completion(HELLO, tools=tools, max_tokens=4)
+            self.assertEqual(answer["choices"][0]["finish_reason"], "length")
+            turn = Turn(llm._engine, json.dumps({"messages": HELLO, "tools": tools}).encode())
+            cut = text[:-30]
+            for said, reason, arguments in ((text, "tool_calls", '{"a": 1}'), (cut, "length", "")):
+                output = types.SimpleNamespace(prompt_token_ids=turn.token_ids(), outputs=[
+                    CompletionOutput(0, said, [1], None, None, "stop")])
+                choice, = chat.completion(output, turn, "m")["choices"]
+                message = choice["message"]
+                self.assertEqual(message["reasoning_content"], "hm")
+                if said == text:
+                    call, = message["tool_calls"]
+                    self.assertEqual(call["function"], {"name": "add", "arguments": arguments})
+                    self.assertEqual((choice["finish_reason"], message["content"]),
+                                     (reason, "so"))
+                pieces = [CompletionOutput(0, piece, [1], None, None) for piece in said]
+                pieces[-1].finish_reason = "stop"
+                told = list(chat.ChatStream(iter(pieces), turn, "m", False))
+                deltas = [one["choices"][0]["delta"] for one in told]
+                self.assertEqual("".join(one.get("reasoning", "") for one in deltas), "hm")
+                self.assertEqual("".join(one.get("content", "") for one in deltas), "so")
+                calls = [call for one in deltas for call in one.get("tool_calls", [])]
+                self.assertEqual(calls[0]["function"]["name"], "add")
+                written = "".join(call["function"]["arguments"] for call in calls)
+                self.assertTrue(written == arguments if said == text else
+                                '{"a": 1}'.startswith(written))
+                self.assertEqual(told[-1]["choices"][0]["finish_reason"], reason)
 
     def test_scores_and_logits(self):
         prompt, behind = "Once upon a", " time, a clever fox"
