@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _structures
 from ._library import Library
-from ._mailbox import Event, Mailbox, copy_event, wake
+from ._mailbox import Event, EventCopier, Mailbox, wake
 from .errors import IngotError
 
 _WAIT = 1.0  # Seconds for which the reader waits in the library while requests are under way.
@@ -34,6 +34,7 @@ class Engine:
         self._closing = False
         self._mailboxes: dict[int, Mailbox] = {}  # of requests that have not ended
         self._early: dict[int, list[Event]] = {}  # that came before the submitter had the id
+        self._copier = EventCopier()  # for the reader
         self._reader = threading.Thread(target=self._read, name="ingot events", daemon=True)
         self._reader.start()
 
@@ -140,19 +141,22 @@ class Engine:
     def _next_events(self) -> dict[int, list[Event]]:
         """All that are there, by request, waiting for the first. The GIL is released for that
         alone: to get it back takes milliseconds where another thread is busy."""
-        library, found = self.library, _structures.Event()
-        setattr(found, "size", ctypes.sizeof(found))
+        library, copier = self.library, self._copier
         taken = ctypes.c_bool()
-        place, was_taken = ctypes.byref(found), ctypes.byref(taken)
+        place, was_taken = ctypes.byref(copier.event), ctypes.byref(taken)
         events: dict[int, list[Event]] = {}
         library.check(library.waiting.ingot_loop_next_event(self._loop, _WAIT, place, was_taken))
-        now, count = time.time(), 0
+        now, count, more = time.time(), 0, library.prompt.ingot_loop_next_event
         while taken.value:
-            events.setdefault(found.request, []).append(copy_event(found, now))
+            request, event = copier.copy(now)
+            if request in events:
+                events[request].append(event)
+            else:
+                events[request] = [event]
             count += 1
             if count == _BATCH:
                 break
-            library.check(library.prompt.ingot_loop_next_event(self._loop, 0.0, place, was_taken))
+            library.check(more(self._loop, 0.0, place, was_taken))
         return events
 
     def _failures(self, error: IngotError) -> dict[int, list[Event]]:

@@ -4,6 +4,7 @@ offsets and sizes, and the header's text what functions take."""
 import ctypes
 import pathlib
 import re
+import struct
 import subprocess
 import tempfile
 
@@ -52,6 +53,16 @@ class Layouts(PackageTest):
             lines.append(f'printf("%zu\\n", sizeof({name}));')
             expected.append(ctypes.sizeof(structure))
         self.assertEqual(self.probe(lines), [str(number) for number in expected])
+
+    def test_events_are_unpacked(self):
+        """At once, with the places of all fields."""
+        from ingot_llm._mailbox import FIELDS
+        event = self.declared.Event
+        codes = FIELDS.format.removeprefix("@")
+        places = [struct.calcsize(f"@{codes[:count]}") - struct.calcsize(f"@{codes[count - 1]}")
+                  for count in range(1, len(codes) + 1)]
+        self.assertEqual(places, [getattr(event, field[0]).offset for field in event._fields_])
+        self.assertEqual(FIELDS.size, ctypes.sizeof(event))
 
     def test_names_of_numbers(self):
         names = []
