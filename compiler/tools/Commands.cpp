@@ -12,6 +12,7 @@ constexpr Command commands[] = {
     {"build", "compile a checkpoint to an engine file", runBuild},
     {"run", "generate text with a model, which is built where that was not done yet", runRun},
     {"serve", "serve a model over HTTP, which is built where that was not done yet", runServe},
+    {"pull", "fetch a model of a Hub by its name", runPull},
     {"quantize", "quantize a checkpoint with calibration, to one that others load too",
      runQuantize},
     {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},

@@ -21,6 +21,7 @@ int runBuild(int argc, char **argv);
 int runCache(int argc, char **argv);
 int runFormats(int argc, char **argv);
 int runPlan(int argc, char **argv);
+int runPull(int argc, char **argv);
 int runQuantize(int argc, char **argv);
 int runRun(int argc, char **argv);
 int runServe(int argc, char **argv);
