@@ -123,8 +123,8 @@ Expected<bool> BlobFile::finish() {
     if (mayBeOlder)
       return false;
     unlink(incomplete().c_str());
-    return damaged(message("the file has the digest ", *digest, ", and ", file.digest.hex,
-                           " is published"));
+    return damaged(
+        message("the file has the digest ", *digest, ", and ", file.digest.hex, " is published"));
   }
   if (Outcome published = publish(); !published)
     return published.error();

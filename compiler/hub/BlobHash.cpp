@@ -17,8 +17,8 @@ struct BlobHash::State {
 
 BlobHash::BlobHash(PublishedDigest::Kind kind, uint64_t bytes) : state(std::make_unique<State>()) {
   const bool isGit = kind == PublishedDigest::Kind::GitBlob;
-  state->good = state->context && EVP_DigestInit_ex(state->context,
-                                                    isGit ? EVP_sha1() : EVP_sha256(), nullptr) == 1;
+  state->good = state->context &&
+                EVP_DigestInit_ex(state->context, isGit ? EVP_sha1() : EVP_sha256(), nullptr) == 1;
   const std::string header = "blob " + std::to_string(bytes);
   if (isGit)
     update(std::as_bytes(std::span(header.c_str(), header.size() + 1)));

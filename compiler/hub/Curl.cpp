@@ -10,9 +10,10 @@ using ingot::checkpoint::Expected;
 namespace ingot::hub {
 
 static Error absent(const char *what) {
-  return Error{"INGOT-E7302", "downloads need libcurl 7.66 or later", what ? what : "",
-               "install the package libcurl4 (Debian, Ubuntu), libcurl (RHEL, Alpine), or fetch the "
-               "model by other means and name its folder"};
+  return Error{
+      "INGOT-E7302", "downloads need libcurl 7.66 or later", what ? what : "",
+      "install the package libcurl4 (Debian, Ubuntu), libcurl (RHEL, Alpine), or fetch the "
+      "model by other means and name its folder"};
 }
 
 Expected<Curl> Curl::open() {

@@ -13,11 +13,11 @@ namespace ingot::hub {
 struct Curl {
   // Options by the kind of their value: long 0, pointer 10000, function 20000, curl_off_t 30000.
   enum Option : int {
-    kLowSpeedLimit = 19,     ///< bytes a second
-    kLowSpeedTime = 20,      ///< seconds
+    kLowSpeedLimit = 19, ///< bytes a second
+    kLowSpeedTime = 20,  ///< seconds
     kFollowLocation = 52,
-    kConnectTimeout = 78,    ///< seconds
-    kHttpVersion = 84,       ///< kHttp11
+    kConnectTimeout = 78, ///< seconds
+    kHttpVersion = 84,    ///< kHttp11
     kNoSignal = 99,
     kSuppressConnectHeaders = 265,
     kWriteData = 10001,

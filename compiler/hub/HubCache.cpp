@@ -19,8 +19,9 @@ namespace ingot::hub {
 Error cannotKeep(const fs::path &path, int reason) {
   if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
     return Error{"INGOT-E7312", message("there is no space left: ", std::strerror(reason)),
-                 path.string(), "free some, or name another folder by --cache-dir; what is there is "
-                                "kept and the next pull goes on"};
+                 path.string(),
+                 "free some, or name another folder by --cache-dir; what is there is "
+                 "kept and the next pull goes on"};
   return Error{"INGOT-E7313", message("cannot be written: ", std::strerror(reason)), path.string(),
                "check the folder's permissions, or name another by --cache-dir"};
 }

@@ -17,10 +17,10 @@ constexpr char kDefaultEndpoint[] = "https://huggingface.co";
 constexpr uint64_t kMostOfToken = 4096;
 
 /// Where distributions keep authorities: Debian and Alpine, RHEL, SUSE, BSDs and Alpine again.
-constexpr const char *kCertificates[] = {
-    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem"};
+constexpr const char *kCertificates[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                         "/etc/pki/tls/certs/ca-bundle.crt",
+                                         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+                                         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
 
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
@@ -79,7 +79,8 @@ Expected<HubSettings> HubSettings::read(const Asked &asked) {
                  "give the address alone"};
   settings.endpoint.target.erase(settings.endpoint.target.find_last_not_of('/') + 1);
   const fs::path home = homeOfHub();
-  settings.cacheFolder = asked.cacheFolder.empty() && !home.empty() ? home / "hub" : asked.cacheFolder;
+  settings.cacheFolder =
+      asked.cacheFolder.empty() && !home.empty() ? home / "hub" : asked.cacheFolder;
   if (settings.cacheFolder.empty())
     return Error{"INGOT-E7313", "neither HF_HOME, XDG_CACHE_HOME nor HOME names a folder", "",
                  "name one by --cache-dir"};

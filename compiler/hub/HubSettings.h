@@ -15,10 +15,10 @@ struct HubSettings {
     std::filesystem::path cacheFolder, tokenFile;
   };
 
-  Url endpoint;                      ///< its path has no `/` at its end
-  std::filesystem::path cacheFolder; ///< with a folder for each repository
-  std::string token;                 ///< of visible characters; empty: none
-  std::string proxy, noProxy;        ///< as libcurl takes them; empty: none
+  Url endpoint;                       ///< its path has no `/` at its end
+  std::filesystem::path cacheFolder;  ///< with a folder for each repository
+  std::string token;                  ///< of visible characters; empty: none
+  std::string proxy, noProxy;         ///< as libcurl takes them; empty: none
   std::filesystem::path certificates; ///< authorities; empty: where the library looks
 
   /// From `asked`, else HF_ENDPOINT, HF_HOME (else XDG_CACHE_HOME, HOME), HF_TOKEN and the file

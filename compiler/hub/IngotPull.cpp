@@ -57,7 +57,7 @@ static int run(int argc, char **argv) {
   if (!runtime::parseArguments(app, argc, argv, status))
     return status;
   compiler::Progress progress(isQuiet ? compiler::ProgressStyle::Silent
-                                : compiler::Progress::styleOfTerminal());
+                                      : compiler::Progress::styleOfTerminal());
   auto name = hub::ModelName::parse(text);
   if (!name)
     return failed(progress, name.error());

@@ -57,19 +57,18 @@ bool hasAllShards(const fs::path &folder) {
     if (!fs::exists(index, error))
       continue;
     auto shards = ShardIndex::read(index);
-    return shards && std::all_of(shards->files.begin(), shards->files.end(),
-                                 [&](const std::string &file) {
-                                   std::error_code none;
-                                   return fs::is_regular_file(folder / file, none);
-                                 });
+    return shards &&
+           std::all_of(shards->files.begin(), shards->files.end(), [&](const std::string &file) {
+             std::error_code none;
+             return fs::is_regular_file(folder / file, none);
+           });
   }
   return false;
 }
 
 Expected<fs::path> ModelPull::find() const {
   auto absent = [&](std::string what) {
-    return Error{"INGOT-E7317", std::move(what), title(),
-                 "pull it once where there is a network"};
+    return Error{"INGOT-E7317", std::move(what), title(), "pull it once where there is a network"};
   };
   auto known = cache.commitOf(name.revision);
   if (!known)
@@ -108,8 +107,7 @@ Expected<RepositoryListing> ModelPull::list(const Curl &curl) const {
   Url url = address("/api/models/" + name.repositoryName() + "/revision/");
   url.target += escapedRevision(name.revision) + "?blobs=true";
   const Fetch fetch{title(), url, &sink};
-  if (Outcome fetched =
-          fetchAll(curl, settings, options.retries, {&fetch, 1}, reportOf([] {}));
+  if (Outcome fetched = fetchAll(curl, settings, options.retries, {&fetch, 1}, reportOf([] {}));
       !fetched)
     return fetched.error();
   return RepositoryListing::parse(sink.text, title());
@@ -121,7 +119,8 @@ Outcome ModelPull::checkSpace() const {
     if (isKept(cache, file))
       continue;
     std::error_code error;
-    const uint64_t kept = fs::file_size(cache.blob(file.digest.hex).string() + ".incomplete", error);
+    const uint64_t kept =
+        fs::file_size(cache.blob(file.digest.hex).string() + ".incomplete", error);
     missing += file.bytes - (error ? 0 : std::min(kept, file.bytes));
   }
   struct statvfs disk = {};
@@ -131,8 +130,8 @@ Outcome ModelPull::checkSpace() const {
   if (missing <= free)
     return {};
   return Error{"INGOT-E7312",
-               message("the model needs ", readableBytes(missing), " more, and ", readableBytes(free),
-                       " are free"),
+               message("the model needs ", readableBytes(missing), " more, and ",
+                       readableBytes(free), " are free"),
                settings.cacheFolder.string(), "free some, or name another folder by --cache-dir"};
 }
 
@@ -150,19 +149,19 @@ Outcome ModelPull::fetchFiles(const Curl &curl) {
       continue;
     }
     blobs.push_back(std::make_unique<BlobFile>(cache, file));
-    fetches.push_back({file.name,
-                       address("/" + name.repositoryName() + "/resolve/" + commit + "/" + file.name),
-                       blobs.back().get()});
+    fetches.push_back(
+        {file.name, address("/" + name.repositoryName() + "/resolve/" + commit + "/" + file.name),
+         blobs.back().get()});
   }
   if (fetches.empty())
     return {};
   progress.begin("fetch");
   Outcome fetched = fetchAll(curl, settings, options.retries, fetches, reportOf([&] {
-                    uint64_t done = kept;
-                    for (const auto &blob : blobs)
-                      done += blob->have();
-                    progress.update(done, total);
-                  }));
+                               uint64_t done = kept;
+                               for (const auto &blob : blobs)
+                                 done += blob->have();
+                               progress.update(done, total);
+                             }));
   if (fetched)
     progress.end(message(blobs.size(), " files, ", readableBytes(total - kept)));
   return fetched;

@@ -9,7 +9,7 @@
 namespace ingot::hub {
 
 struct PullOptions {
-  bool isOffline = false;   ///< takes what is there
+  bool isOffline = false;    ///< takes what is there
   bool isKeptEnough = false; ///< asks the Hub only where the model is not there
   unsigned retries = 5;
   uint64_t memory = 0; ///< that a GGUF file must fit in, in bytes

@@ -166,13 +166,16 @@ Expected<Selection> selectFitting(const std::vector<GgufModel> &models, uint64_t
   }
   if (!best)
     return Error{"INGOT-E7316",
-                 message("no GGUF file fits in the ", readableBytes(memory), " of this machine; the "
-                         "least, ", least->title(), ", has ", readableBytes(least->bytes)),
+                 message("no GGUF file fits in the ", readableBytes(memory),
+                         " of this machine; the "
+                         "least, ",
+                         least->title(), ", has ", readableBytes(least->bytes)),
                  where, "take a smaller model, or name the file behind `:`"};
   Selection selection = selectionOf(*best);
   if (models.size() > 1)
-    selection.why = message(best->title(), " is chosen, ", readableBytes(best->bytes), " on a machine of ",
-                            readableBytes(memory), "; there are ", listOf(models));
+    selection.why =
+        message(best->title(), " is chosen, ", readableBytes(best->bytes), " on a machine of ",
+                readableBytes(memory), "; there are ", listOf(models));
   return selection;
 }
 
@@ -182,8 +185,7 @@ Selection selectFolder(const std::vector<NamedSize> &files) {
     return std::any_of(files.begin(), files.end(),
                        [&](const NamedSize &file) { return file.name == name; });
   };
-  const bool isWhole = has("model.safetensors"),
-             isSharded = has("model.safetensors.index.json");
+  const bool isWhole = has("model.safetensors"), isSharded = has("model.safetensors.index.json");
   Selection selection;
   bool hasWeights = false;
   for (const NamedSize &file : files) {
@@ -230,7 +232,8 @@ Expected<Selection> selectFiles(const std::vector<NamedSize> &files, const std::
                      ? "the repository has neither safetensors weights with a config.json nor GGUF "
                        "files"
                      : "the repository has weights only in files that can run programs when they "
-                       "are read: " + printable(selected->skipped.front()),
+                       "are read: " +
+                           printable(selected->skipped.front()),
                  where, "take one with safetensors or GGUF files"};
   return selected;
 }

@@ -19,7 +19,8 @@ struct Selection {
   std::string model; ///< the GGUF file, or its first part; empty: the folder
   /// At the top of the repository, and never fetched since reading them can run programs.
   std::vector<std::string> skipped;
-  std::string why; ///< which of several GGUF files was chosen, to be told; empty: there was no choice
+  std::string
+      why; ///< which of several GGUF files was chosen, to be told; empty: there was no choice
 };
 
 /// Of a folder with safetensors weights these, configuration and tokenizer; of GGUF files the one

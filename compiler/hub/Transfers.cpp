@@ -288,8 +288,8 @@ Outcome Transfer::judgeStatus() {
                                : "try again later, or with a token");
     if (wait && *wait > kLongestRetryAfter)
       return error;
-    return retryLater(std::move(error), wait ? std::optional(milliseconds(*wait * 1000))
-                                             : std::nullopt);
+    return retryLater(std::move(error),
+                      wait ? std::optional(milliseconds(*wait * 1000)) : std::nullopt);
   } else if (status < 500 && status != 408 && status != 401 && status != 403) {
     return refused("INGOT-E7309", said, "check the endpoint");
   }
@@ -330,21 +330,20 @@ Outcome Transfer::retryLater(Error error, std::optional<milliseconds> pause) {
 /// All of them, until the first failure.
 class TransferLoop {
 public:
-  TransferLoop(const Curl &curl, void *multi,
-               std::vector<std::unique_ptr<Transfer>> transfers)
+  TransferLoop(const Curl &curl, void *multi, std::vector<std::unique_ptr<Transfer>> transfers)
       : curl(curl), multi(multi), transfers(std::move(transfers)) {}
 
   Outcome run(const FetchReport &report) {
     for (;;) {
       if (Outcome started = startDue(); !started)
         return started;
-      if (count(Transfer::State::Done) == transfers.size())
-        return {};
       int running = 0;
       curl.multiPerform(multi, &running);
       if (Outcome read = readEnded(); !read)
         return read;
       report.tick();
+      if (count(Transfer::State::Done) == transfers.size())
+        return {};
       curl.multiPoll(multi, nullptr, 0, int(pause().count()), nullptr);
     }
   }

@@ -64,7 +64,8 @@ bool isHost(std::string_view host) {
 
 bool isTarget(std::string_view target) {
   return std::all_of(target.begin(), target.end(), [](char c) {
-    return c > 0x20 && c < 0x7f && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
+    return c > 0x20 && c < 0x7f &&
+           std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
   });
 }
 

@@ -10,8 +10,8 @@ namespace ingot::hub {
 
 /// An address in parts, so that what is checked is what is asked: text() is made of them alone.
 struct Url {
-  bool isSecure = true;    ///< https
-  std::string host;        ///< lower-case; an IPv6 address stands in brackets
+  bool isSecure = true; ///< https
+  std::string host;     ///< lower-case; an IPv6 address stands in brackets
   uint16_t port = 443;
   std::string target = "/"; ///< path and query, as they are sent
 
