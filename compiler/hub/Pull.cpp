@@ -80,7 +80,7 @@ Expected<fs::path> ModelPull::find() const {
   if (selection->model.empty() && !hasAllShards(folder))
     return absent("the model is not there as a whole");
   if (!selection->why.empty())
-    progress.tell(selection->why);
+    progress.tell(selection->why + "\n");
   return selection->model.empty() ? folder : folder / selection->model;
 }
 
@@ -91,7 +91,7 @@ Url ModelPull::address(const std::string &path, const std::string &query) const 
 }
 
 FetchReport ModelPull::reportOf(std::function<void()> tick) const {
-  return {[this](const std::string &text) { progress.tell(text); }, std::move(tick)};
+  return {[this](const std::string &text) { progress.tell(text + "\n"); }, std::move(tick)};
 }
 
 /// A revision is one part of the address, whatever is in it.
@@ -186,7 +186,7 @@ Expected<fs::path> ModelPull::fetch() {
         selection->files.end())
       wanted.push_back(std::move(file));
   if (!selection->why.empty())
-    progress.tell(selection->why);
+    progress.tell(selection->why + "\n");
   if (!selection->skipped.empty()) {
     std::string text = "not fetched, since reading them can run programs:";
     for (const std::string &file : selection->skipped)

@@ -7,6 +7,7 @@
 #include "codegen/FileStamp.h"
 #include "codegen/ForEachParallel.h"
 #include "compiler/build/Version.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 
 #include <algorithm>
@@ -85,8 +86,7 @@ static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOption
   CacheKey key;
   key.add(kRevision);
   // The engine's name is its model's.
-  std::error_code error;
-  key.add(fs::weakly_canonical(options.model, error).filename().string());
+  key.add(checkpoint::modelFileName(options.model).string());
   std::vector<NamedFile> files = modelFiles(*model, options.model);
   for (const BuildOption &option : buildOptions()) {
     if (option.decides == Decides::Nothing)

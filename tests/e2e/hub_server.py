@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import json
 import re
+import ssl
 import threading
 import urllib.parse
 
@@ -75,13 +76,14 @@ class Server(http.server.ThreadingHTTPServer):
 
 class HubServer:
     """`files`: of the one repository, org/model. `faults`: lists of what is wrong with the next
-    answers, by the file's name or "api"."""
+    answers, by the file's name or "api"; `tls`: files of a certificate and its key."""
 
-    def __init__(self, files):
+    def __init__(self, files, tls=None):
         self.files, self.faults, self.commit = dict(files), {}, COMMIT
         self.listing = None  # in place of the true one
         self.seen = []  # (port's name, path, Authorization, Range)
         self.lock = threading.Lock()
+        self.scheme = "https" if tls else "http"
         hub = self
 
         class Endpoint(Quiet):
@@ -105,7 +107,7 @@ class HubServer:
                 if path.startswith(direct):
                     return self.serve(name, hub.files[name], hub.fault(name))
                 quoted = urllib.parse.quote(name)
-                to = (f"http://127.0.0.1:{hub.elsewhere.server_port}/{quoted}?Signature=a~b"
+                to = (f"{hub.scheme}://127.0.0.1:{hub.elsewhere.server_port}/{quoted}?Signature=a~b"
                       if name.endswith(LARGE) else direct + quoted)
                 return self.answer(302, Location=hub.fault("location " + name) or to)
 
@@ -119,8 +121,12 @@ class HubServer:
             Server(("127.0.0.1", 0), handler)
             for handler in (Endpoint, Elsewhere))
         for server in self.endpoint, self.elsewhere:
+            if tls:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(*tls)
+                server.socket = context.wrap_socket(server.socket, server_side=True)
             threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.endpoint.server_port}"
+        self.url = f"{self.scheme}://127.0.0.1:{self.endpoint.server_port}"
 
     def close(self):
         for server in self.endpoint, self.elsewhere:

@@ -21,7 +21,8 @@ FOLDER = {
     "config.json": b'{"architectures": ["LlamaForCausalLM"]}', "tokenizer.json": b"{}",
     "chat_template.jinja": b"{{ messages }}", "README.md": b"# A model",
     "model.safetensors.index.json": json.dumps({"weight_map": {
-        "a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}).encode(),
+        "a": "model-00001-of-00002.safetensors",
+        "b": "model-00002-of-00002.safetensors"}}).encode(),
     "model-00001-of-00002.safetensors": WEIGHTS,
     "model-00002-of-00002.safetensors": WEIGHTS[::-1],
     "consolidated.safetensors": WEIGHTS, "pytorch_model.bin": b"a pickle", "modeling_evil.py": b"1",
@@ -263,6 +264,12 @@ class Faults(PullTest):
         self.assertLessEqual(self.kept(self.WEIGHT) or 0, 100_000)
         self.pulled()
 
+    def test_without_libcurl_the_package_is_named(self):
+        (self.folder / "other").mkdir()
+        (self.folder / "other" / "libcurl.so.4").write_bytes(b"")
+        self.environment["LD_LIBRARY_PATH"] = str(self.folder / "other")
+        self.refuse("INGOT-E7302", says="libcurl4")
+
     def test_folders_that_cannot_be_written(self):
         self.home.write_text("a file")
         self.refuse("INGOT-E7313")
@@ -286,6 +293,46 @@ class Faults(PullTest):
         self.hub.faults = {}
         self.assert_sound()
         self.pulled()
+
+
+@unittest.skipUnless(shutil.which("openssl"), "openssl makes the certificate")
+class Tls(PullTest):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "tls").mkdir()
+        self.certificate, key = self.folder / "tls" / "cert.pem", self.folder / "tls" / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
+                        self.certificate, "-subj", "/CN=127.0.0.1", "-addext",
+                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        self.plain = self.hub
+        self.hub = hub_server.HubServer(self.files, (self.certificate, key))
+        self.addCleanup(self.hub.close)
+        self.environment["HF_ENDPOINT"] = self.hub.url
+
+    def test_authorities_are_those_that_are_named(self):
+        self.refuse("INGOT-E7318", says="certificate")
+        self.assertEqual(self.hub.seen, [])
+        self.environment["SSL_CERT_FILE"] = str(self.certificate)
+        path, _ = self.pulled()
+        self.assertEqual(self.names(path), KEPT)
+        self.environment["SSL_CERT_FILE"] = str(self.folder / "no-file")
+        self.refuse("INGOT-E7318", says="SSL_CERT_FILE")
+        # From https nothing leads to http, also on this machine.
+        shutil.rmtree(self.cache)
+        self.environment["SSL_CERT_FILE"] = str(self.certificate)
+        self.hub.faults = {"location config.json": [self.plain.url + "/config.json"]}
+        self.refuse("INGOT-E7303")
+        self.assertEqual(self.plain.seen, [])
+
+    def test_a_proxy_is_asked_for_https_alone(self):
+        self.environment |= {"SSL_CERT_FILE": str(self.certificate),
+                             "HTTPS_PROXY": "http://127.0.0.1:1"}
+        self.pulled()  # this machine has no need of one
+        self.environment["HF_ENDPOINT"] = "https:" "//0.0.0.0:2"
+        self.refuse("INGOT-E7310", retries=0, says="127.0.0.1 port 1 ")
+        self.environment["NO_PROXY"] = "0.0.0.0"
+        self.refuse("INGOT-E7310", retries=0, says="0.0.0.0 port 2 ")
 
 
 class Hostile(PullTest):
@@ -313,11 +360,11 @@ class Hostile(PullTest):
     def test_redirects_that_lead_astray(self):
         name = "model-00001-of-00002.safetensors"
         for location, code in (
-                ("http://192.0.2.1/evil", "E7303"), ("file:///etc/passwd", "E7303"),
+                ("http:" "//192.0.2.1/evil", "E7303"), ("file:///etc/passwd", "E7303"),
                 ("ftp://127.0.0.1/", "E7303"), ("gopher://127.0.0.1/", "E7303"),
-                ("http://127.0.0.1@192.0.2.1/", "E7303"), ("http://0177.0.0.1/", "E7303"),
-                ("http://127.1/", "E7303"), ("http://127.0.0.1.example.com/", "E7303"),
-                ("https://u:p@example.com/", "E7303"), (self.hub.url + "/a b", "E7303"),
+                ("http://127.0.0.1@192.0.2.1/", "E7303"), ("http:" "//0177.0.0.1/", "E7303"),
+                ("http:" "//127.1/", "E7303"), ("http:" "//127.0.0.1.example.com/", "E7303"),
+                ("https:" "//u:p@example.com/", "E7303"), (self.hub.url + "/a b", "E7303"),
                 ("/org/model/resolve/" + hub_server.COMMIT + "/" + name, "E7304")):
             with self.subTest(location):
                 self.hub.faults = {"location " + name: [location] * 20}

@@ -45,8 +45,9 @@ TEST(HubFuzz, Redirects) {
   const Url bases[] = {*Url::parse("https://example.com/a/b?c"),
                        *Url::parse("http://127.0.0.1:8/")};
   session.run(20000,
-              {"https://cdn.example.com/x?Signature=a~b", "/api/resolve/x", "//example.org/x",
-               "http://127.0.0.1:80/x", "a/b"},
+              {"https:"
+               "//cdn.example.com/x?Signature=a~b",
+               "/api/resolve/x", "//example.org/x", "http://127.0.0.1:80/x", "a/b"},
               [&](const std::string &location) -> std::string {
                 std::string code;
                 for (const Url &base : bases) {

@@ -55,11 +55,15 @@ TEST(FileNames, StayBelowTheirFolder) {
 }
 
 TEST(Urls, AreOfHttpsOrOfThisMachine) {
-  auto url = Url::parse("HTTPS://Hub.Example.com:8443/a%20b?c=d&e=f#part");
+  auto url = Url::parse("HTTPS:"
+                        "//Hub.Example.com:8443/a%20b?c=d&e=f#part");
   ASSERT_TRUE(url);
-  EXPECT_EQ(url->text(), "https://hub.example.com:8443/a%20b?c=d&e=f");
-  for (const char *text : {"http://127.0.0.1:1/", "http://127.9.8.7/", "http://localhost/",
-                           "http://[::1]:80/", "https://example.com?x"})
+  EXPECT_EQ(url->text(), "https:"
+                         "//hub.example.com:8443/a%20b?c=d&e=f");
+  for (const char *text : {"http://127.0.0.1:1/",
+                           "http:"
+                           "//127.9.8.7/",
+                           "http://localhost/", "http://[::1]:80/", "https://example.com?x"})
     EXPECT_TRUE(Url::parse(text)) << text;
   for (const char *text : {"",
                            "example.com",
@@ -69,24 +73,41 @@ TEST(Urls, AreOfHttpsOrOfThisMachine) {
                            "file:///etc/passwd",
                            "https://",
                            "https:///a",
-                           "https://a:0/",
-                           "https://a:65536/",
-                           "https://a:1x/",
-                           "https://u@a/",
-                           "https://u:p@a/",
-                           "https://a\\b/",
-                           "https://a/ b",
-                           "https://a/\n",
-                           "https://a/\xc3\xbc",
-                           "https://a b/",
-                           "https://-a/",
-                           "http://0x7f.0.0.1/",
-                           "http://127.1/",
-                           "http://0177.0.0.1/",
+                           "https:"
+                           "//a:0/",
+                           "https:"
+                           "//a:65536/",
+                           "https:"
+                           "//a:1x/",
+                           "https:"
+                           "//u@a/",
+                           "https:"
+                           "//u:p@a/",
+                           "https:"
+                           "//a\\b/",
+                           "https:"
+                           "//a/ b",
+                           "https:"
+                           "//a/\n",
+                           "https:"
+                           "//a/\xc3\xbc",
+                           "https:"
+                           "//a b/",
+                           "https:"
+                           "//-a/",
+                           "http:"
+                           "//0x7f.0.0.1/",
+                           "http:"
+                           "//127.1/",
+                           "http:"
+                           "//0177.0.0.1/",
                            "http://127.0.0.1./",
-                           "http://127.0.0.256/",
-                           "http://127.0.0.1.example.com/",
-                           "http://localhost.example.com/",
+                           "http:"
+                           "//127.0.0.256/",
+                           "http:"
+                           "//127.0.0.1.example.com/",
+                           "http:"
+                           "//localhost.example.com/",
                            "http://[::2]/",
                            "http://127.0.0.1@example.com/",
                            "https://[a/"}) {
@@ -102,7 +123,9 @@ TEST(Urls, FollowRedirects) {
   const std::array<std::pair<const char *, const char *>, 6> cases = {{
       {"/c", "https://example.com/c"},
       {"c?d", "https://example.com/a/c?d"},
-      {"c?u=http://x/", "https://example.com/a/c?u=http://x/"},
+      {"c?u=http:"
+       "//x/",
+       "https://example.com/a/c?u=http://x/"},
       {"//example.org/c", "https://example.org/c"},
       {"https://example.org:444", "https://example.org:444/"},
       {"", "https://example.com/a/"},
@@ -121,8 +144,11 @@ TEST(Urls, KnowTheirOrigin) {
   auto base = Url::parse("https://example.com/a");
   ASSERT_TRUE(base);
   EXPECT_TRUE(base->sameOrigin(*Url::parse("https://EXAMPLE.com:443/b")));
-  for (const char *other : {"https://example.com:444/a", "https://www.example.com/a",
-                            "https://example.com.example.org/a"})
+  for (const char *other : {"https://example.com:444/a",
+                            "https:"
+                            "//www.example.com/a",
+                            "https:"
+                            "//example.com.example.org/a"})
     EXPECT_FALSE(base->sameOrigin(*Url::parse(other))) << other;
   EXPECT_FALSE(Url::parse("http://localhost/")->sameOrigin(*Url::parse("https://localhost:80/")));
 }
