@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/files/File.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -56,8 +57,14 @@ Expected<bool> FileLock::take(const fs::path &path) {
   }
 }
 
+static constexpr char kModels[] = "models--";
+
+static std::string folderName(const ModelName &name) {
+  return kModels + name.organisation + "--" + name.repository;
+}
+
 HubCache::HubCache(fs::path cacheFolder, const ModelName &name) {
-  const std::string own = "models--" + name.organisation + "--" + name.repository;
+  const std::string own = folderName(name);
   folder = cacheFolder / own;
   locks = cacheFolder / ".locks" / own;
 }
@@ -128,6 +135,47 @@ std::vector<NamedSize> HubCache::filesOf(const std::string &commit) const {
     if (std::error_code none; entry.is_regular_file(none))
       files.push_back({entry.path().lexically_relative(root).string(), entry.file_size(none)});
   return files;
+}
+
+std::vector<PulledModel> pulledModels(const fs::path &cacheFolder) {
+  std::vector<PulledModel> models;
+  std::error_code error;
+  for (const fs::directory_entry &entry : fs::directory_iterator(cacheFolder, error)) {
+    std::string own = entry.path().filename();
+    const size_t dashes = own.find("--", sizeof kModels - 1);
+    if (!own.starts_with(kModels) || dashes == own.npos)
+      continue;
+    PulledModel model{own.substr(sizeof kModels - 1, dashes - (sizeof kModels - 1)) + "/" +
+                          own.substr(dashes + 2),
+                      {},
+                      0};
+    if (!ModelName::parse(model.name))
+      continue;
+    std::error_code none;
+    const fs::path refs = entry.path() / "refs";
+    for (const auto &ref : fs::recursive_directory_iterator(refs, none))
+      if (ref.is_regular_file(none))
+        model.revisions.push_back(ref.path().lexically_relative(refs).string());
+    for (const auto &blob : fs::directory_iterator(entry.path() / "blobs", none))
+      if (blob.is_regular_file(none))
+        model.bytes += blob.file_size(none);
+    std::sort(model.revisions.begin(), model.revisions.end());
+    models.push_back(std::move(model));
+  }
+  std::sort(models.begin(), models.end(),
+            [](const PulledModel &one, const PulledModel &other) { return one.name < other.name; });
+  return models;
+}
+
+Outcome removePulled(const fs::path &cacheFolder, const ModelName &name) {
+  for (const fs::path &folder :
+       {cacheFolder / folderName(name), cacheFolder / ".locks" / folderName(name)}) {
+    std::error_code error;
+    fs::remove_all(folder, error);
+    if (error)
+      return cannotKeep(folder, error.value());
+  }
+  return {};
 }
 
 } // namespace ingot::hub

@@ -60,6 +60,19 @@ private:
   std::filesystem::path folder, locks;
 };
 
+/// A repository of which something is there.
+struct PulledModel {
+  std::string name;                   ///< ORG/REPO
+  std::vector<std::string> revisions; ///< branches and tags that were fetched
+  uint64_t bytes = 0;                 ///< of all blobs, also those not whole
+};
+
+/// All in the folder, by name.
+std::vector<PulledModel> pulledModels(const std::filesystem::path &cacheFolder);
+
+/// Removes all of a repository. Error: INGOT-E7313.
+checkpoint::Outcome removePulled(const std::filesystem::path &cacheFolder, const ModelName &name);
+
 /// INGOT-E7313 with the system's reason, or INGOT-E7312 where that is a lack of space.
 checkpoint::Error cannotKeep(const std::filesystem::path &path, int reason);
 

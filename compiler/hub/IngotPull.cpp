@@ -34,8 +34,10 @@ static int run(int argc, char **argv) {
   hub::PullOptions options;
   bool isQuiet = false;
   options.memory = hub::memoryOfMachine();
-  app.addOption("NAME", text,
-                "ORG/REPO[@REVISION][:FILE]; for FILE a quantization may stand, as Q4_K_M")
+  app.addOption(
+         "NAME", text,
+         "ORG/REPO[@REVISION][:FILE], where FILE may be a quantization such as Q4_K_M; or the "
+         "address of the Hub's page of the model or file")
       .required();
   app.addFlag("--offline", options.isOffline, "ask no server: take what is there");
   app.addFlag("--if-missing", options.isKeptEnough,
@@ -58,12 +60,12 @@ static int run(int argc, char **argv) {
     return status;
   compiler::Progress progress(isQuiet ? compiler::ProgressStyle::Silent
                                       : compiler::Progress::styleOfTerminal());
-  auto name = hub::ModelName::parse(text);
-  if (!name)
-    return failed(progress, name.error());
   auto settings = hub::HubSettings::read(asked);
   if (!settings)
     return failed(progress, settings.error());
+  auto name = hub::ModelName::parse(text, settings->endpoint);
+  if (!name)
+    return failed(progress, name.error());
   auto path = hub::pull(*name, *settings, options, progress);
   if (!path)
     return failed(progress, path.error());

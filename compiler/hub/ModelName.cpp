@@ -3,10 +3,13 @@
 #include "compiler/hub/ModelName.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 
 using ingot::checkpoint::Error;
 using ingot::checkpoint::Expected;
+using ingot::checkpoint::inQuotes;
 
 namespace ingot::hub {
 namespace {
@@ -30,6 +33,33 @@ bool isRevision(std::string_view text) {
   return text.size() <= kMostOfRevision && isSafeFileName(text) &&
          std::all_of(text.begin(), text.end(),
                      [](char c) { return isWordCharacter(c) || c == '/'; });
+}
+
+bool isAddress(std::string_view text) { return text.find("://") != text.npos; }
+
+/// `%20` as a blank; nothing where two digits are missing.
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    uint8_t byte = 0;
+    const char *first = text.data() + i + 1;
+    if (i + 2 >= text.size() || std::from_chars(first, first + 2, byte, 16).ptr != first + 2)
+      return std::nullopt;
+    out += char(byte);
+    i += 2;
+  }
+  return out;
+}
+
+/// Takes the part of `path` before the next `/`, and that.
+std::string_view takePart(std::string_view &path) {
+  const std::string_view part = path.substr(0, path.find('/'));
+  path.remove_prefix(std::min(part.size() + 1, path.size()));
+  return part;
 }
 
 } // namespace
@@ -86,7 +116,38 @@ Expected<ModelName> ModelName::parse(std::string_view text) {
   return name;
 }
 
+Expected<ModelName> ModelName::parse(std::string_view text, const Url &endpoint) {
+  if (!isAddress(text))
+    return parse(text);
+  auto url = Url::parse(text);
+  if (!url)
+    return url.error();
+  const Error none = {"INGOT-E7301",
+                      "this is no page of the Hub at " + endpoint.text() + " of a model or file",
+                      inQuotes(text),
+                      "name the model, as ORG/REPO; from elsewhere fetch files by "
+                      "other means"};
+  const std::string prefix = endpoint.target + "/";
+  auto path = unescaped(std::string_view(url->target).substr(0, url->target.find('?')));
+  if (!path || !url->sameOrigin(endpoint) || !path->starts_with(prefix))
+    return none;
+  std::string_view rest = std::string_view(*path).substr(prefix.size());
+  std::string name(takePart(rest));
+  name += "/" + std::string(takePart(rest));
+  const std::string_view kind = takePart(rest), revision = takePart(rest);
+  const bool isFile = kind == "blob" || kind == "resolve";
+  if (!kind.empty() && (revision.empty() || (isFile ? rest.empty() : kind != "tree")))
+    return none;
+  if (!kind.empty())
+    name += "@" + std::string(revision);
+  if (isFile)
+    name += ":" + std::string(rest);
+  return parse(name);
+}
+
 bool isModelName(const std::string &argument) {
+  if (isAddress(argument))
+    return true;
   auto name = ModelName::parse(argument);
   if (!name)
     return false;

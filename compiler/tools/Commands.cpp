@@ -13,6 +13,8 @@ constexpr Command commands[] = {
     {"run", "generate text with a model, which is built where that was not done yet", runRun},
     {"serve", "serve a model over HTTP, which is built where that was not done yet", runServe},
     {"pull", "fetch a model of a Hub by its name", runPull},
+    {"list", "show pulled models, and engines that run and serve have built", runList},
+    {"rm", "remove a pulled model, or an engine that was built", runRemove},
     {"quantize", "quantize a checkpoint with calibration, to one that others load too",
      runQuantize},
     {"plan", "which batch and context fit in memory, from an engine or a checkpoint", runPlan},

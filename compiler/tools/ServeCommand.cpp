@@ -31,9 +31,10 @@ static std::string help() {
 
 static constexpr char kNoServer[] = "INGOT-E7221";
 
-/// What clients call a model: its file's or folder's name, or the one it was given by.
+/// What clients call a model: its file's or folder's name, or the one it was given by; of an
+/// address the end.
 static std::string nameOf(const std::string &model) {
-  if (hub::isModelName(model))
+  if (hub::isModelName(model) && model.find("://") == model.npos)
     return model;
   std::filesystem::path path = std::filesystem::path(model).lexically_normal();
   if (path.filename().empty())

@@ -55,6 +55,18 @@ class ModelNames(harness.BuildTest):
         with urllib.request.urlopen(address + "/v1/models", timeout=60) as answer:
             self.assertEqual(json.load(answer)["data"][0]["id"], "org/model")
 
+        listed = self.named("list", "--cache", self.folder / "cache").stdout
+        self.assertRegex(listed, r"(?m)^org/model +8\.\d MiB  main$")
+        self.assertRegex(listed, r"(?m)^model +8\.\d MiB  \d{4}-\d\d-\d\d$")
+        for name in "model", "org/model":
+            removed = self.named("rm", name, "--cache", self.folder / "cache")
+            self.assertIn(f"removed {name}, 8.", removed.stdout)
+            removed = self.named("rm", name, "--cache", self.folder / "cache")
+            self.assertEqual(removed.returncode, 1)
+            self.assertIn("INGOT-E7321", removed.stdout)
+        self.assertEqual(list((self.folder / "cache" / "engines").glob("*.ingot")), [])
+        self.assertEqual(list((self.folder / "home" / "hub").glob("models*")), [])
+
     def test_what_cannot_be_pulled_is_refused_once(self):
         for name, code in (("org/other", "INGOT-E7307"), ("org/model:Q4_0", "INGOT-E7315")):
             for command in ("build", "-o", self.folder / "x.ingot"), ("run", "-p", "x"), \

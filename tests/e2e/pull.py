@@ -413,6 +413,11 @@ class Ggufs(PullTest):
         self.assertFalse((folder / "mmproj-m-F16.gguf").exists())
         self.refuse("INGOT-E7315", "org/model:Q5_K", says="Q8_0")
 
+    def test_a_page_of_the_hub_is_a_name(self):
+        path, _ = self.pulled(f"{self.hub.url}/org/model/blob/main/m-Q8_0.gguf?download=true")
+        self.assertEqual(path.name, "m-Q8_0.gguf")
+        self.refuse("INGOT-E7301", "https://example.com/org/model")
+
     def test_what_fits_is_chosen_and_said(self):
         gibibyte = 1 << 30
         for memory, expected in ((gibibyte + 2500, "Q4_K_M"), (gibibyte + 1500, "Q2_K")):

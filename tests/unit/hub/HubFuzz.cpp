@@ -19,22 +19,34 @@ static void expectBelow(const std::string &name) {
   EXPECT_EQ(name.find('\0'), name.npos);
 }
 
+static std::string codeOfName(const ingot::checkpoint::Expected<ModelName> &name) {
+  if (!name)
+    return name.error().code;
+  expectBelow("models--" + name->organisation + "--" + name->repository);
+  expectBelow(name->revision);
+  if (!name->part.empty())
+    expectBelow(name->part);
+  EXPECT_EQ(name->repositoryName().find('/'), name->organisation.size());
+  EXPECT_EQ(name->repository.find('/'), std::string::npos);
+  return "";
+}
+
+TEST(HubFuzz, Pages) {
+  FuzzSession session("pages", 4);
+  const Url hub = *Url::parse("https://example.com/hub");
+  session.mutator.setWords({"..", "/", "@", ":", "%2f", "%00", "%", "blob"});
+  session.run(20000,
+              {"https://example.com/hub/org/model", "https://example.com/hub/o/m/tree/v1",
+               "https://example.com/hub/o/m/resolve/main/a/b%20c.gguf?download=true"},
+              [&](const std::string &text) { return codeOfName(ModelName::parse(text, hub)); });
+  session.check();
+}
+
 TEST(HubFuzz, ModelNames) {
   FuzzSession session("model_names", 1);
   session.mutator.setWords({"..", "/", "@", ":", "--", "%2e", std::string(1, '\0')});
   session.run(20000, {"org/model", "o/m@v1.2", "o/m@refs/pr/1:a/b-Q4_K_M.gguf"},
-              [](const std::string &text) -> std::string {
-                auto name = ModelName::parse(text);
-                if (!name)
-                  return name.error().code;
-                expectBelow("models--" + name->organisation + "--" + name->repository);
-                expectBelow(name->revision);
-                if (!name->part.empty())
-                  expectBelow(name->part);
-                EXPECT_EQ(name->repositoryName().find('/'), name->organisation.size());
-                EXPECT_EQ(name->repository.find('/'), std::string::npos);
-                return "";
-              });
+              [](const std::string &text) { return codeOfName(ModelName::parse(text)); });
   session.check();
 }
 

@@ -35,6 +35,29 @@ TEST(ModelNames, AreRefusedWhereTheyCouldBeSomethingElse) {
   EXPECT_FALSE(ModelName::parse(std::string(97, 'a') + "/b"));
 }
 
+TEST(ModelNames, MayBePagesOfTheHub) {
+  const Url hub = *Url::parse("https://example.com");
+  auto page = [&](const std::string &path) {
+    return ModelName::parse("https://example.com" + path, hub);
+  };
+  auto name = page("/org/model/resolve/refs%2Fpr%2F1/sub/m%20Q4_0.gguf?download=true");
+  ASSERT_FALSE(name); // a revision is one part of an address, which has been unescaped
+  name = page("/org/model/blob/v1/sub/m%20Q4_0.gguf?download=true");
+  ASSERT_TRUE(name) << name.error().str();
+  EXPECT_EQ(name->repositoryName(), "org/model");
+  EXPECT_EQ(name->revision, "v1");
+  EXPECT_EQ(name->part, "sub/m Q4_0.gguf");
+  EXPECT_TRUE(page("/org/model") && page("/org/model/") && page("/org/model/tree/main"));
+  for (const char *path : {"/", "/org", "/org/model/tree", "/org/model/blob/main", "/a/b/raw/x/y",
+                           "/org/model/resolve/main/..%2Fx", "/org/model/resolve/main/%", "/a%/b",
+                           "/org/model/resolve/main/%2"})
+    EXPECT_FALSE(page(path)) << path;
+  EXPECT_FALSE(ModelName::parse("https://example.org/org/model", hub));
+  EXPECT_FALSE(ModelName::parse("http://example.com/org/model", hub));
+  EXPECT_TRUE(ModelName::parse("org/model:x", hub));
+  EXPECT_TRUE(isModelName("https://example.com/org/model"));
+}
+
 TEST(ModelNames, ArePathsWhereSomethingIsThere) {
   EXPECT_TRUE(isModelName("no-such-folder/model"));
   EXPECT_FALSE(isModelName("no-such-folder/model.gguf"));
