@@ -4,6 +4,7 @@
 
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/BuiltEngines.h"
+#include "compiler/tools/PulledModels.h"
 #include "compiler/tools/QuantizedModels.h"
 
 #include <algorithm>
@@ -67,6 +68,8 @@ int findOrBuild(const ModelArguments &arguments, OptionCommand command, const ch
   words.insert(words.begin(), name);
   if (auto status =
           parseArguments(app, static_cast<int>(words.size()), argumentVector(words).data()))
+    return *status;
+  if (auto status = pullNamedModel(options.model))
     return *status;
   // They prove an engine on another machine, and take a quarter of a first build.
   options.noGoldenTokens = true;
