@@ -258,6 +258,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "ingot_answer_begin": (_ERROR, [_TURN, c_bool, _OUT]),
     "ingot_answer_feed": (_ERROR, [_ANSWER, c_char_p, c_size_t, c_bool]),
     "ingot_answer_next": (_ERROR, [_ANSWER, POINTER(Part), POINTER(c_bool)]),
+    "ingot_answer_is_cut": (c_bool, [_ANSWER]),
     "ingot_answer_close": (None, [_ANSWER]),
     "ingot_sampling_init_v2": (_ERROR, [_ENGINE, POINTER(Sampling), c_size_t]),
     "ingot_request_init_v2": (_ERROR, [POINTER(Request), c_size_t]),

@@ -63,3 +63,7 @@ class AnswerReader:
             piece = ctypes.string_at(found.text, found.text_bytes).decode()
             parts.append(Part(found.kind, found.call, piece, (found.id or b"").decode(),
                               found.whole))
+
+    def is_cut(self) -> bool:
+        """Whether the answer has ended within a call."""
+        return bool(self._library.prompt.ingot_answer_is_cut(self._handle))

@@ -78,7 +78,7 @@ class _Answer:
     def __init__(self, turn: Turn, streamed: bool) -> None:
         self._reader = AnswerReader(turn, streamed)
         self._message: Body = {"role": "assistant", "content": "", "refusal": None}
-        self._has_call = self._is_cut = False
+        self._has_call = False
 
     def take(self, piece: CompletionOutput) -> list[Body]:
         """What a piece adds to the message."""
@@ -105,7 +105,6 @@ class _Answer:
             calls[part.call]["function"]["arguments"] += part.text
             return {"tool_calls": [{"index": part.call, "function": {"arguments": part.text}}]}
         self._has_call |= part.whole
-        self._is_cut = not part.whole
         return {}
 
     def message(self) -> Body:
@@ -121,7 +120,7 @@ class _Answer:
             return "error"
         if answer.finish_reason != "stop":
             return answer.finish_reason
-        return "length" if self._is_cut else "tool_calls" if self._has_call else "stop"
+        return "length" if self._reader.is_cut() else "tool_calls" if self._has_call else "stop"
 
 
 def _logprob(token: Logprob) -> Body:
