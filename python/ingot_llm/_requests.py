@@ -38,7 +38,7 @@ def zero_terminated(name: str, text: str) -> bytes:
 
 
 class NativeRequest:
-    """An `ingot_request` with everything it points to, for one prompt after another."""
+    """An `ingot_request` with everything it points to, and a seed of its own."""
 
     def __init__(self, library: Library, engine: int, params: SamplingParams) -> None:
         self.kept: list[Any] = []
@@ -51,7 +51,7 @@ class NativeRequest:
     def take(self, prompt: Sequence[int]) -> Any:
         """Makes it a request for the answers of this prompt."""
         tokens = token_ids("the prompt", prompt)
-        self.kept_prompt = tokens
+        self.kept.append(tokens)
         self.request.tokens = ctypes.cast(tokens, ctypes.POINTER(ctypes.c_int32))
         self.request.token_count = len(tokens)
         return ctypes.byref(self.request)

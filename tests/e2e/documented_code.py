@@ -98,7 +98,8 @@ class Embedding(unittest.TestCase):
         code, = blocks("docs/python.md", "python")
         folder = self.fresh({"story.py": code})
         python_tree.install(folder)
-        self.assertIn(" named ", self.type(folder, f"{sys.executable} story.py"))
+        self.assertIn(" named ", self.type(folder, f"PATH={harness.programs}:$PATH",
+                                            f"{sys.executable} story.py"))
 
     def test_cpp_by_cmake(self):
         project, = blocks(PAGE, "cmake")
