@@ -127,21 +127,26 @@ Expected<ModelName> ModelName::parse(std::string_view text, const Url &endpoint)
                       inQuotes(text),
                       "name the model, as ORG/REPO; from elsewhere fetch files by "
                       "other means"};
-  const std::string prefix = endpoint.target + "/";
-  auto path = unescaped(std::string_view(url->target).substr(0, url->target.find('?')));
-  if (!path || !url->sameOrigin(endpoint) || !path->starts_with(prefix))
+  std::string prefix = endpoint.target;
+  prefix.erase(prefix.find_last_not_of('/') + 1);
+  prefix += "/";
+  std::string_view rest = std::string_view(url->target).substr(0, url->target.find('?'));
+  if (!url->sameOrigin(endpoint) || !rest.starts_with(prefix))
     return none;
-  std::string_view rest = std::string_view(*path).substr(prefix.size());
-  std::string name(takePart(rest));
-  name += "/" + std::string(takePart(rest));
-  const std::string_view kind = takePart(rest), revision = takePart(rest);
+  rest.remove_prefix(prefix.size());
+  // Parts are told apart before they are read: a revision may hold an escaped `/`.
+  const auto organisation = unescaped(takePart(rest)), repository = unescaped(takePart(rest));
+  const std::string_view kind = takePart(rest);
+  const auto revision = unescaped(takePart(rest)), file = unescaped(rest);
   const bool isFile = kind == "blob" || kind == "resolve";
-  if (!kind.empty() && (revision.empty() || (isFile ? rest.empty() : kind != "tree")))
+  if (!organisation || !repository || !revision || !file ||
+      (!kind.empty() && (revision->empty() || (isFile ? file->empty() : kind != "tree"))))
     return none;
+  std::string name = *organisation + "/" + *repository;
   if (!kind.empty())
-    name += "@" + std::string(revision);
+    name += "@" + *revision;
   if (isFile)
-    name += ":" + std::string(rest);
+    name += ":" + *file;
   return parse(name);
 }
 

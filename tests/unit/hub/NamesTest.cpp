@@ -41,7 +41,8 @@ TEST(ModelNames, MayBePagesOfTheHub) {
     return ModelName::parse("https://example.com" + path, hub);
   };
   auto name = page("/org/model/resolve/refs%2Fpr%2F1/sub/m%20Q4_0.gguf?download=true");
-  ASSERT_FALSE(name); // a revision is one part of an address, which has been unescaped
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->revision, "refs/pr/1");
   name = page("/org/model/blob/v1/sub/m%20Q4_0.gguf?download=true");
   ASSERT_TRUE(name) << name.error().str();
   EXPECT_EQ(name->repositoryName(), "org/model");
