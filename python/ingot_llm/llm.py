@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -43,9 +44,10 @@ _QUEUE_LIMIT = 1 << 20  # A list of prompts is queued at once.
 class LLM:
     """An opened engine. Its methods may be called from any threads and asyncio loops.
 
-    `model`: an engine file, as `ingot build` makes; or a model's folder or GGUF file, of which the
-    program `ingot` builds an engine where that was not done yet, with `build_options`, as
-    ["--recipe", "int4"], and keeps it. `library`: another libingot.so than the package's.
+    `model`: an engine file, as `ingot build` makes; or a model's folder, its GGUF file, or its name
+    on a Hub, as "ORG/REPO" or "ORG/REPO:Q4_K_M", which the program `ingot` fetches. Of these it
+    builds an engine where that was not done yet, with `build_options`, as ["--recipe", "int4"],
+    and keeps it. `library`: another libingot.so than the package's.
     `queue_limit`: answers that may wait (INGOT-E6030). All else are the limits of `ingot_options`
     in `ingot.h`, under its names; None leaves a choice to the engine and the machine. `memory` is
     in bytes and holds weights, activations and KV cache together.
@@ -251,6 +253,27 @@ class LLM:
         continuation's first token. Both together have
         at most `max_context` tokens.
         """
+        return self.scores([(prompt, continuation)])[0]
+
+    def scores(self, pairs: Sequence[tuple[str | Sequence[int], str | Sequence[int]]]
+               ) -> list[Score]:
+        """The same of many, which run together."""
+        split = [self._continuation_of(*pair) for pair in pairs]
+        outputs = self._all([(None, ids) for _, ids in split],
+                            [SamplingParams(max_tokens=1, prompt_logprobs=1)] * len(split))
+        found = []
+        for (begin, ids), output in zip(split, outputs):
+            scored = output.prompt_logprobs or []
+            entries = [entry[token] for token, entry in zip(ids[begin:], scored[begin:])
+                       if entry is not None]
+            values = [one.logprob for one in entries]
+            found.append(Score(sum(values), values, ids[begin:],
+                               all(one.rank == 1 for one in entries)))
+        return found
+
+    def _continuation_of(self, prompt: str | Sequence[int], continuation: str | Sequence[int]
+                         ) -> tuple[int, list[int]]:
+        """Where the continuation begins in the ids of both."""
         if isinstance(prompt, str) and isinstance(continuation, str):
             known = self.tokenize(prompt, parse_special=True)
             ids = self.tokenize(prompt + continuation, parse_special=True)
@@ -262,14 +285,7 @@ class LLM:
         if not known:
             raise IngotError("INGOT-E6003", "the prompt has no tokens; give one, or the model's "
                              "first token")
-        wanted = SamplingParams(max_tokens=1, prompt_logprobs=1)
-        with self._start(None, ids, wanted) as stream:
-            next(stream)
-            scored = stream.output.prompt_logprobs or []
-        found = [entry[token] for token, entry in zip(ids[len(known):], scored[len(known):])
-                 if entry is not None]
-        values = [one.logprob for one in found]
-        return Score(sum(values), values, ids[len(known):], all(one.rank == 1 for one in found))
+        return len(known), ids
 
     def logits(self, prompt: Prompt) -> NDArray[numpy.float32]:
         """The logits behind each token of the prompt: numpy, [tokens, vocabulary], f32.
@@ -344,12 +360,21 @@ class LLM:
 def _engine_of(model: str | os.PathLike[str], build_options: Sequence[str]) -> tuple[str, str]:
     """The path of a model's engine, built where it is none yet, and what the model is called."""
     path = pathlib.Path(model)
+    if isinstance(model, str) and _is_name(model):
+        return _programs.keep(model, build_options), model
     if path.is_dir() or _is_gguf(path):
         name = path.resolve().name if path.is_dir() else path.stem
         return _programs.keep(os.fspath(path), build_options), name
     if build_options:
         raise ValueError("build_options are for models, and this is an engine")
     return os.fspath(path), path.stem
+
+
+def _is_name(model: str) -> bool:
+    """Whether it is no path but a model's name, as `ingot` would have it."""
+    name = re.fullmatch(r"([\w.-]+)/([\w.-]+)(@[^:]+)?(:.+)?", model, re.ASCII)
+    return model.startswith("https://") or name is not None and not (
+        os.path.exists(model) or os.path.isdir(name[1]) or model.endswith(".ingot"))
 
 
 def _is_gguf(path: pathlib.Path) -> bool:
