@@ -15,16 +15,10 @@ static constexpr char kExamples[] = "examples:\n"
                                     "  ingot cache list --cache kernels\n"
                                     "  ingot cache clear\n";
 
-/// What is kept beside the entries.
-struct KeptFolder {
-  const char *folder, *name, *title;
-};
-static constexpr KeptFolder kKept[] = {
-    {kEnginesFolder, "engines", "engines of `ingot run`"},
-    {kModelsFolder, "quantized models", "models that builds quantized first"}};
-
-static std::filesystem::path folderOf(const codegen::BuildCache &cache, const KeptFolder &kept) {
-  return std::filesystem::path(cache.folder()) / kept.folder;
+/// Models that builds quantized first are kept beside the entries. Engines are no cache: `ingot
+/// list` shows them.
+static std::filesystem::path modelsOf(const codegen::BuildCache &cache) {
+  return std::filesystem::path(cache.folder()) / kModelsFolder;
 }
 
 static std::string readableTime(int64_t seconds) {
@@ -59,10 +53,9 @@ static void list(const codegen::BuildCache &cache) {
     printKind(all);
   else
     printf("  no entries\n");
-  for (const KeptFolder &kept : kKept)
-    if (auto [count, bytes] = keptItems(folderOf(cache, kept), /*remove=*/false); count)
-      printf("  %s: %llu, %s\n", kept.title, static_cast<unsigned long long>(count),
-             readableBytes(bytes).c_str());
+  if (auto [count, bytes] = keptItems(modelsOf(cache), /*remove=*/false); count)
+    printf("  models that builds quantized first: %llu, %s\n",
+           static_cast<unsigned long long>(count), readableBytes(bytes).c_str());
   printf("  builds let it grow to %s, or to their --cache-limit\n",
          readableBytes(cache.limit()).c_str());
 }
@@ -71,12 +64,9 @@ static void clear(codegen::BuildCache &cache) {
   codegen::BuildCache::Kind removed = cache.clear();
   printf("%s: removed %llu entries, %s", cache.folder().c_str(),
          static_cast<unsigned long long>(removed.entries), readableBytes(removed.bytes).c_str());
-  for (const KeptFolder &kept : kKept) {
-    auto [count, bytes] = keptItems(folderOf(cache, kept), /*remove=*/true);
-    printf(", %llu %s, %s", static_cast<unsigned long long>(count), kept.name,
-           readableBytes(bytes).c_str());
-  }
-  printf("\n");
+  auto [count, bytes] = keptItems(modelsOf(cache), /*remove=*/true);
+  printf(", %llu quantized models, %s\n", static_cast<unsigned long long>(count),
+         readableBytes(bytes).c_str());
 }
 
 int compiler::runCache(int argc, char **argv) {

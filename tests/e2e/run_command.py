@@ -207,9 +207,12 @@ class RunCommand(harness.BuildTest):
         _, built = self.answer()
         self.assertTrue(built)
         self.assertEqual(len(self.engines()), 3)
-        listed = self.ingot("cache", "list", "--cache", self.cache).stdout
-        self.assertIn("engines of `ingot run`: 3", listed)
+        folders = ("--cache", self.cache, "--cache-dir", self.folder / "no models")
+        rows = self.ingot("list", *folders).stdout.partition("engine of")[2].splitlines()[1:]
+        self.assertEqual([row.split()[0] for row in rows], [self.model.name] * 3)
         self.ingot("cache", "clear", "--cache", self.cache)
+        self.assertEqual(len(self.engines()), 3)
+        self.ingot("rm", self.model.name, *folders)
         self.assertEqual(self.engines(), [])
 
     def test_without_a_cache_nothing_is_kept(self):
