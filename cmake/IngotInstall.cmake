@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` copies and CPack packs. Component `library`: libingot.so.N. Component
-# `development`: the archive, the headers and what find_package(Ingot) and pkg-config read. Component
-# `runtime`: the programs and the simulator. Component `compiler`: ingot. Component `notices`:
-# licences, for the tarball; Debian's packages have a form of their own (packaging/debian).
+# `development`: the archive, the headers and what find_package(Ingot) and pkg-config read.
+# Component `runtime`: the programs and the simulator. Component `compiler`: ingot. Component
+# `notices`: licences, for the tarball; Debian's packages have a form of their own
+# (packaging/debian).
 include(CMakePackageConfigHelpers)
 
 set(INGOT_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
