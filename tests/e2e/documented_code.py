@@ -60,9 +60,10 @@ class Embedding(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-e2e-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.prefix = cls.folder / "prefix"
-        subprocess.run(["cmake", "--install", harness.programs.parent, "--component", "runtime",
-                        "--prefix", cls.prefix], check=True, stdout=subprocess.DEVNULL,
-                       timeout=harness.LIMIT)
+        for component in ("library", "development", "runtime"):
+            subprocess.run(["cmake", "--install", harness.programs.parent, "--component", component,
+                            "--prefix", cls.prefix], check=True, stdout=subprocess.DEVNULL,
+                           timeout=harness.LIMIT)
         cls.engine = cls.folder / "fables.ingot"
         subprocess.run([harness.programs / "ingot", "build", harness.FABLES, "-o", cls.engine,
                         "--target", "reference"], check=True, stdout=subprocess.DEVNULL,

@@ -48,8 +48,9 @@ class Wheel(harness.BuildTest):
 
     def test_wheel(self):
         prefix = self.fresh("prefix")
-        self.run_to_its_end("cmake", "--install", harness.programs.parent, "--component",
-                            "runtime", "--prefix", prefix, "--strip")
+        for component in ("library", "runtime"):
+            self.run_to_its_end("cmake", "--install", harness.programs.parent, "--component",
+                                component, "--prefix", prefix, "--strip")
         wheel = self.pack(prefix, self.fresh("one"))
         other = self.pack(shutil.copytree(prefix, self.folder / "copy"), self.fresh("other"))
         self.assertEqual(wheel.read_bytes(), other.read_bytes())

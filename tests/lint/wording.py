@@ -7,8 +7,8 @@ from tree import lines
 CODE = (".h", ".hpp", ".cpp", ".c", ".td")
 # Hosts that committed files may name: licences, specifications, reserved example names, and the
 # Hub that names of models are of.
-HOSTS = {"www.apache.org", "www.w3.org", "json-schema.org", "huggingface.co", "example.com",
-         "example.org", "localhost", "127.0.0.1"}
+HOSTS = {"www.apache.org", "www.debian.org", "www.w3.org", "json-schema.org", "huggingface.co",
+         "example.com", "example.org", "localhost", "127.0.0.1"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 KNOBS = re.compile(r"\b(secure_)?getenv\s*\(|\benviron\b")
 FILE_LEVEL_OPTION = re.compile(r"^(static\s+)?(llvm::)?cl::(opt|list|bits|alias|OptionCategory)\b")
