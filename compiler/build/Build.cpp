@@ -42,8 +42,8 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   const checkpoint::ModelConfig &config = request.checkpoint.config();
   const checkpoint::GenerationConfig &generation = request.checkpoint.generation();
   EngineDescription description;
-  auto model = std::filesystem::weakly_canonical(options.model);
-  description.name = (checkpoint::isModelFile(model) ? model.stem() : model.filename()).string();
+  const std::filesystem::path name = checkpoint::modelFileName(options.model);
+  description.name = (checkpoint::isModelFile(options.model) ? name.stem() : name).string();
   description.architecture = config.architecture;
   Provenance &provenance = description.provenance;
   provenance.compiler = std::string("ingot ") + kVersion;

@@ -24,8 +24,8 @@ constexpr BuildOption kOptions[] = {
     // The files of the model count by themselves, in records and in keys.
     {.flag = "MODEL",
      .field = [](Options &o) -> OptionField { return &o.model; },
-     .help = "Hugging Face checkpoint directory, GGUF file (any part of a split one), or "
-             "checkpoint of llama2.c",
+     .help = "Hugging Face checkpoint directory, GGUF file (any part of a split one), "
+             "checkpoint of llama2.c, or a name that `ingot pull` takes",
      .form = Form::Required,
      .file = OptionFile::ReadByName,
      .commands = kModel},

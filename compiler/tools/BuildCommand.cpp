@@ -7,6 +7,7 @@
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/FilesOfBuild.h"
+#include "compiler/tools/PulledModels.h"
 #include "compiler/tools/QuantizedModels.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -18,6 +19,7 @@ static constexpr char kExamples[] =
     "examples:\n"
     "  ingot build examples/fables/model -o fables.ingot\n"
     "  ingot build my-model.gguf -o my-model.ingot --recipe q4_k_m --report report.json\n"
+    "  ingot build HuggingFaceTB/SmolLM2-135M-Instruct -o my-model.ingot\n"
     "  ingot build my-model -o my-model.ingot --recipe w4a16-awq --gate 'kl<=0.05,top1>=95%'\n"
     "  ingot build my-model -o my-model.ingot --recipe w4a16-gptq --target-size 4.2GiB\n"
     "  ingot build my-model -o my-model.ingot --target x86-64-v4+vnni+bf16 --target x86-64-v3\n"
@@ -128,6 +130,8 @@ int compiler::runBuild(int argc, char **argv) {
   BuildOptions options;
   addBuildArguments(app, options, kBuild);
   if (auto status = parseArguments(app, argc, argv))
+    return *status;
+  if (auto status = pullNamedModel(options.model, options.jsonEvents))
     return *status;
 
   Progress progress(options.jsonEvents ? ProgressStyle::Json : Progress::styleOfTerminal());

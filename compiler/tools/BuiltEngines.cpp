@@ -7,7 +7,9 @@
 #include "codegen/FileStamp.h"
 #include "codegen/ForEachParallel.h"
 #include "compiler/build/Version.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
+#include "compiler/engine_file/EngineReader.h"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -85,8 +87,7 @@ static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOption
   CacheKey key;
   key.add(kRevision);
   // The engine's name is its model's.
-  std::error_code error;
-  key.add(fs::weakly_canonical(options.model, error).filename().string());
+  key.add(checkpoint::modelFileName(options.model).string());
   std::vector<NamedFile> files = modelFiles(*model, options.model);
   for (const BuildOption &option : buildOptions()) {
     if (option.decides == Decides::Nothing)
@@ -214,6 +215,17 @@ Expected<fs::path> compiler::builtEngine(mlir::MLIRContext &context, BuildOption
   }
   removeOldest(folder, options.output);
   return options.output;
+}
+
+std::vector<KeptEngine> compiler::keptEngines(const fs::path &folder) {
+  std::vector<KeptEngine> engines;
+  for (const KeptItem &item : itemsOf(folder)) {
+    KeptEngine &engine = engines.emplace_back(item.path, "", item.bytes, item.used / 1'000'000'000);
+    if (auto metadata = readMetadataBytes(item.path))
+      if (auto description = readDescription(*metadata))
+        engine.name = description->name;
+  }
+  return engines;
 }
 
 std::pair<uint64_t, uint64_t> compiler::keptItems(const fs::path &folder, bool remove) {

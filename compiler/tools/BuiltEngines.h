@@ -42,6 +42,15 @@ void markUsed(const std::filesystem::path &kept);
 /// Removes from one of the cache's folders what was not used for longest, until `kept` and the rest
 /// are within kKeptLimit.
 void removeOldest(const std::filesystem::path &folder, const std::filesystem::path &kept);
+/// An engine that is kept.
+struct KeptEngine {
+  std::filesystem::path path;
+  std::string name; ///< its model's, as the engine states it; empty where it is damaged
+  uint64_t bytes;
+  int64_t used; ///< seconds since 1970
+};
+/// Those of one of the cache's folders, the one not used for longest first.
+std::vector<KeptEngine> keptEngines(const std::filesystem::path &folder);
 /// How many items such a folder has, and their bytes; with `remove` they are removed.
 std::pair<uint64_t, uint64_t> keptItems(const std::filesystem::path &folder, bool remove);
 

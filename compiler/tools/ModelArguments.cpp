@@ -4,6 +4,7 @@
 
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/BuiltEngines.h"
+#include "compiler/tools/PulledModels.h"
 #include "compiler/tools/QuantizedModels.h"
 
 #include <algorithm>
@@ -68,6 +69,8 @@ int findOrBuild(const ModelArguments &arguments, OptionCommand command, const ch
   if (auto status =
           parseArguments(app, static_cast<int>(words.size()), argumentVector(words).data()))
     return *status;
+  if (auto status = pullNamedModel(options.model))
+    return *status;
   // They prove an engine on another machine, and take a quarter of a first build.
   options.noGoldenTokens = true;
   Progress progress(Progress::styleOfTerminal());
@@ -78,6 +81,13 @@ int findOrBuild(const ModelArguments &arguments, OptionCommand command, const ch
   }
   FileDigests digests(options.cache);
   options.digests = &digests;
+  if (!options.cache && engine.mustBeKept) {
+    progress.failed(checkpoint::Error{"INGOT-E7043",
+                                      "the engine cannot be kept: " + options.whyNoCache, "",
+                                      "name a folder by --cache"}
+                        .str());
+    return 1;
+  }
   if (!options.cache) {
     auto folder = TemporaryFolder::create("ingot-run-");
     if (!folder) {

@@ -20,6 +20,7 @@ ModelArguments splitModelArguments(int argc, char **argv, OptionCommand command)
 std::string listOfBuildOptions(OptionCommand command);
 
 struct UsedEngine {
+  bool mustBeKept = false; ///< by whoever asks: INGOT-E7043 where there is no folder for it
   std::filesystem::path path;
   std::optional<TemporaryFolder> folder; ///< where it is not kept
 };

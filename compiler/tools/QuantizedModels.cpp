@@ -118,7 +118,7 @@ static quantize::QuantizeOptions quantizationOf(const BuildOptions &options,
 
 /// Engines are called after the file or folder of their model.
 static fs::path nameFor(const BuildOptions &options) {
-  return fs::weakly_canonical(options.model).filename();
+  return checkpoint::modelFileName(options.model);
 }
 
 static Outcome refuseOthersWeights() {

@@ -20,7 +20,7 @@ static std::string help() {
          "time.\n\n"
          "examples:\n"
          "  ingot run my-model.gguf -p \"Once upon a time\" -n 64\n"
-         "  ingot run my-model -p \"Once upon a time\" --recipe int4 --temp 0.8\n"
+         "  ingot run unsloth/Qwen3-0.6B-GGUF:Q4_K_M -p \"Once upon a time\" --temp 0.8\n"
          "  ingot run my-model --prompts prompts.jsonl --max-context 4096\n";
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot serve: builds a model where that was not done yet, and becomes the server of its engine.
+#include "compiler/hub/ModelName.h"
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/ModelArguments.h"
+#include "compiler/tools/PulledModels.h"
 #include "runtime/tools/Program.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <llvm/ADT/STLExtras.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace ingot;
@@ -22,20 +22,20 @@ static std::string help() {
          listOfBuildOptions(kServe) +
          "All other options are those of `ingot-server ENGINE`; see `ingot-server --help`. The "
          "model is\n"
-         "called as its folder or file unless --served-model-name says otherwise.\n\n"
+         "called as it is given, or as its folder or file, unless --served-model-name says "
+         "otherwise.\n\n"
          "examples:\n"
-         "  ingot serve my-model\n"
+         "  ingot serve HuggingFaceTB/SmolLM2-135M-Instruct\n"
          "  ingot serve my-model.gguf --recipe int4 --port 8080\n";
 }
 
-static int cannotStart(const std::filesystem::path &server, int reason) {
-  return runtime::reportError(runtime::Status::error(
-      "INGOT-E7221", server.string() + " cannot be started: " + strerror(reason),
-      "it belongs beside ingot"));
-}
+static constexpr char kNoServer[] = "INGOT-E7221";
 
-/// What clients call a model: its file's or folder's name.
+/// What clients call a model: its file's or folder's name, or the one it was given by; of an
+/// address the end.
 static std::string nameOf(const std::string &model) {
+  if (hub::isModelName(model) && model.find("://") == model.npos)
+    return model;
   std::filesystem::path path = std::filesystem::path(model).lexically_normal();
   if (path.filename().empty())
     path = path.parent_path();
@@ -50,13 +50,9 @@ static int checkServer(const std::filesystem::path &server, std::vector<std::str
   const pid_t child = fork();
   if (child == 0) {
     execv(server.c_str(), arguments.data());
-    _exit(cannotStart(server, errno));
+    _exit(cannotStart(kNoServer, server, errno));
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR)
-      return cannotStart(server, errno);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  return child < 0 ? cannotStart(kNoServer, server, errno) : statusOfChild(child);
 }
 
 int compiler::runServe(int argc, char **argv) {
@@ -70,9 +66,7 @@ int compiler::runServe(int argc, char **argv) {
   if (llvm::is_contained(parts.use, "--no-cache"))
     return runtime::reportError(runtime::usageError(
         "ingot serve", "--no-cache: a server's engine is kept; name a folder by --cache"));
-  std::error_code error;
-  std::filesystem::path server =
-      std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("ingot-server");
+  const std::filesystem::path server = programBeside("ingot-server");
   std::vector<std::string> checked = parts.use;
   checked.insert(checked.begin(), argv[1]);
   if (int status = checkServer(server, checked); status || llvm::is_contained(checked, "--check"))
@@ -88,5 +82,5 @@ int compiler::runServe(int argc, char **argv) {
     parts.use.insert(parts.use.end(), {"--served-model-name", nameOf(argv[1])});
   // In place of this process, so that signals reach it and the compiler takes no memory.
   execv(server.c_str(), argumentVector(parts.use).data());
-  return cannotStart(server, errno);
+  return cannotStart(kNoServer, server, errno);
 }

@@ -249,4 +249,8 @@ ingot_error *ingot_answer_next(ingot_answer *answer, ingot_part *part, bool *tak
   });
 }
 
+bool ingot_answer_is_cut(const ingot_answer *answer) {
+  return answer && answer->blocks.endedInCall();
+}
+
 void ingot_answer_close(ingot_answer *answer) { delete answer; }

@@ -28,7 +28,11 @@ public:
   /// goes on.
   std::optional<Event> take(Loop &loop, std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex);
-    if (!filled.wait_until(lock, until, [&] { return !events.empty(); }))
+    // A wait that is over before it begins would still ask the system.
+    const bool waits = events.empty() && until > std::chrono::steady_clock::now();
+    if (waits)
+      filled.wait_until(lock, until, [&] { return !events.empty(); });
+    if (events.empty())
       return std::nullopt;
     Event event = std::move(events.front());
     events.pop_front();

@@ -620,6 +620,8 @@ void Session::accept(const SampleRow &sample, size_t row) {
   sequence.tokens[size_t(sample.place)] = event.token;
   int64_t generated = sample.place + 1 - sequence.promptTokens;
   event.finish = finishOf(sequence, event.token, generated);
+  // The token that completes a form ends an answer too, and is part of it.
+  const bool isText = event.finish != FinishReason::EndToken || sequence.sampling.includeStop;
   bool mayStop = generated > sequence.sampling.minTokens;
   if (sequence.constraint) {
     if (Status error = advanceConstraint(sequence, event.token); !error.ok())
@@ -635,7 +637,7 @@ void Session::accept(const SampleRow &sample, size_t row) {
   if (sequence.detokenizer) {
     std::string piece;
     event.textOffset = sequence.characters;
-    if (event.finish != FinishReason::EndToken || sequence.sampling.includeStop) {
+    if (isText) {
       piece = sequence.detokenizer->push(event.token);
       event.textOffset += int64_t(sequence.detokenizer->earlier());
     }

@@ -8,15 +8,18 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import harness
+import python_tree
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Kinds of blocks, and the pages that may have them; the empty kind is what a program prints.
 CHECKED = {"c": ["docs/embedding.md"], "cpp": ["docs/embedding.md"], "cmake": ["docs/embedding.md"],
-           "yaml": ["docs/recipes.md", "docs/gguf.md"], "python": ["docs/conversations.md"],
+           "yaml": ["docs/recipes.md", "docs/gguf.md"],
+           "python": ["docs/conversations.md", "docs/python.md"],
            "mermaid": ["docs/architecture.md"], "": []}
 PAGE = "docs/embedding.md"
 
@@ -91,6 +94,13 @@ class Embedding(unittest.TestCase):
         self.assertIn(" named ", self.type(folder, *lines))
         self.assertIn("; check the path",
                       self.type(folder, "./story none.ingot x 2>&1 || [[ $? == 1 ]]"))
+
+    def test_python(self):
+        code, = blocks("docs/python.md", "python")
+        folder = self.fresh({"story.py": code})
+        python_tree.install(folder)
+        self.assertIn(" named ", self.type(folder, f"PATH={harness.programs}:$PATH",
+                                            f"{sys.executable} story.py"))
 
     def test_cpp_by_cmake(self):
         project, = blocks(PAGE, "cmake")

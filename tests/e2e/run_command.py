@@ -45,6 +45,26 @@ class RunCommand(harness.BuildTest):
         self.assertIn(plain.stdout.strip(), again)
         self.assertEqual(self.engines()[0].parent.stat().st_mode & 0o777, 0o700)
 
+    def keep(self, *options, **more):
+        return subprocess.run(
+            [harness.programs / "ingot", "keep", self.model, "--target", "reference", *options],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.LIMIT,
+            check=False, **more)
+
+    def test_keep_tells_where(self):
+        """The engine is that of `run`."""
+        kept = self.keep("--cache", self.cache)
+        self.assertIn("wrote ", kept.stderr)
+        engine, = self.engines()
+        self.assertEqual((kept.returncode, kept.stdout), (0, f"{engine}\n"))
+        again = self.keep("--cache", self.cache)
+        self.assertEqual((again.stdout, "wrote " in again.stderr), (kept.stdout, False))
+        self.assertFalse(self.answer()[1])
+        homeless = self.keep(env={"PATH": os.environ["PATH"]})
+        self.assertEqual((homeless.returncode, homeless.stdout), (1, ""))
+        self.assertIn("INGOT-E7043", homeless.stderr)
+        self.assertNotIn("stream weights", homeless.stderr)
+
     def replace(self, file, data):
         """Another file of that name and size, from the same second as those of an image."""
         other = file.with_name("other")

@@ -8,7 +8,7 @@ import re
 from tree import lines
 
 TOP = ("runtime", "dialects", "passes", "codegen", "compiler", "tests", "examples", "docs",
-       "scripts", "cmake")
+       "scripts", "cmake", "python")
 PATH = re.compile(r"(?<![\w./<-])(?:%s)/[\w./{},*<>-]+" % "|".join(TOP))
 FILE = re.compile(r"`([\w./{},*<>-]*[\w}]\.(?:cpp|h|hpp|td|fbs|proto|py|mlir|cmake))`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")

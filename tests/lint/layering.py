@@ -60,6 +60,10 @@ MAY_INCLUDE = {
     "compiler/checkpoint/tokenizer": ["compiler/checkpoint/files", "compiler/checkpoint/gguf",
                                       "runtime/schema/PatternGuard.h"],
     "compiler/checkpoint": READERS,
+    "compiler/hub": ["compiler/checkpoint/files", "compiler/build/Progress.h"],
+    "compiler/hub/IngotPull.cpp": ["compiler/hub", "compiler/checkpoint/files",
+                                   "compiler/build/Progress.h", "runtime/tools/CommandFiles.h",
+                                   "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
     "compiler/recipe": ["compiler/checkpoint/files"],
     "compiler/tuning": ["compiler/checkpoint/files"],
     "compiler/quantize/methods": ["compiler/checkpoint/files", "compiler/checkpoint/gguf"],
@@ -84,12 +88,14 @@ MAY_INCLUDE = {
     # `ingot` forwards the commands that only read an engine to the runtime's tools, and declares
     # its options as they do.
     "compiler/tools": ["dialects", "codegen", "compiler/checkpoint", *READERS, "compiler/recipe",
-                       "compiler/engine_file", "compiler/build", "compiler/quantize",
+                       "compiler/engine_file", "compiler/hub", "compiler/build",
+                       "compiler/quantize",
                        "compiler/quantize/ggml",
                        "runtime/tools/CommandFiles.h", "runtime/tools/Commands.h",
                        "runtime/tools/CommandLine.h", "runtime/tools/Program.h"],
 }
-WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/recipe", "compiler/tuning",
+WITHOUT_MLIR = ("runtime", "numerics", "compiler/checkpoint", "compiler/hub", "compiler/recipe",
+                "compiler/tuning",
                 "compiler/quantize/methods", "compiler/quantize/ggml", "compiler/quantize/search",
                 "codegen/native/kernels",
                 *(f"{target}/kernels" for target in TARGETS))

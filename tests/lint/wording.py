@@ -5,9 +5,10 @@ import re
 from tree import lines
 
 CODE = (".h", ".hpp", ".cpp", ".c", ".td")
-# Hosts that committed files may name: licences, specifications and reserved example names.
-HOSTS = {"www.apache.org", "www.debian.org", "www.w3.org", "json-schema.org", "example.com",
-         "example.org", "localhost", "127.0.0.1"}
+# Hosts that committed files may name: licences, specifications, reserved example names, and the
+# Hub that names of models are of.
+HOSTS = {"www.apache.org", "www.debian.org", "www.w3.org", "json-schema.org", "huggingface.co",
+         "example.com", "example.org", "localhost", "127.0.0.1"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 KNOBS = re.compile(r"\b(secure_)?getenv\s*\(|\benviron\b")
 FILE_LEVEL_OPTION = re.compile(r"^(static\s+)?(llvm::)?cl::(opt|list|bits|alias|OptionCategory)\b")
@@ -38,9 +39,12 @@ def unfinished(tree):
 
 def environment(tree):
     """No environment variable is a knob: an engine and a run are what their options say. Where a
-    user's caches lie is asked of the system, and changes no engine."""
+    user's caches lie is asked of the system, and changes no engine; so are the conventions of
+    programs that download (HF_HOME, HF_ENDPOINT, HF_TOKEN, HTTPS_PROXY, NO_PROXY,
+    SSL_CERT_FILE)."""
     for path, number, _ in _matches(tree, KNOBS, CODE,
-                                    besides=("tests/", "codegen/BuildCache.cpp")):
+                                    besides=("tests/", "codegen/BuildCache.cpp",
+                                             "compiler/hub/HubSettings.cpp")):
         yield f"{path}:{number}: options come from the command line and the API"
 
 

@@ -229,6 +229,20 @@ Expected<GgufModel> openLlama2c(const fs::path &path) {
   return model;
 }
 
+fs::path modelFileName(const fs::path &path) {
+  std::error_code error;
+  fs::path plain = fs::absolute(path, error).lexically_normal();
+  if (plain.filename().empty())
+    plain = plain.parent_path();
+  for (fs::path at = plain; at.has_relative_path(); at = at.parent_path()) {
+    const std::string repository = at.parent_path().parent_path().filename();
+    if (at.parent_path().filename() == "snapshots" && repository.starts_with("models--"))
+      return at == plain ? fs::path(repository.substr(repository.rfind("--") + 2))
+                         : plain.filename();
+  }
+  return fs::weakly_canonical(path, error).filename();
+}
+
 bool isModelFile(const fs::path &path) { return isGguf(path) || isLlama2c(path); }
 
 Expected<GgufModel> openModelFile(const fs::path &path) {

@@ -11,6 +11,10 @@ namespace ingot::checkpoint {
 /// Whether `path` names a file that holds a model: GGUF, or a checkpoint of llama2.c.
 bool isModelFile(const std::filesystem::path &path);
 
+/// What a model at `path` is called, with a file's extension: the last part of its path without
+/// links. In a cache of the Hub, whose links lead to digests, the repository or the file's link.
+std::filesystem::path modelFileName(const std::filesystem::path &path);
+
 /// Opens it. Errors: those of openGguf() and openLlama2c().
 Expected<GgufModel> openModelFile(const std::filesystem::path &path);
 

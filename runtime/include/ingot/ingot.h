@@ -218,6 +218,8 @@ INGOT_CHECK ingot_error *ingot_answer_feed(ingot_answer *answer, const char *tex
 /** Takes the oldest part. *taken: there was one. What `part` points to lives until the next call
  *  for this answer. */
 INGOT_CHECK ingot_error *ingot_answer_next(ingot_answer *answer, ingot_part *part, bool *taken);
+/** Whether the answer has ended within a call, whatever became of it. */
+INGOT_API bool ingot_answer_is_cut(const ingot_answer *answer);
 /** NULL is allowed. */
 INGOT_API void ingot_answer_close(ingot_answer *answer);
 

@@ -373,6 +373,9 @@ public:
     }
   }
 
+  /// Whether the answer has ended within a call.
+  bool isCut() const { return ingot_answer_is_cut(handle.get()); }
+
 private:
   struct Closer {
     void operator()(ingot_answer *answer) const { ingot_answer_close(answer); }

@@ -118,6 +118,7 @@ TEST_F(ApiTest, ReadsAnswersOfTurns) {
   EXPECT_EQ(told(streamed.take(R"(_call>{"name": "add", "arguments": {"a")", true)),
             "C0add#;A0{\"a\";E0;")
       << "the answer was cut";
+  EXPECT_TRUE(streamed.isCut());
   EXPECT_THROW(streamed.take("x", false), ingot::Error) << "it has ended";
   for (const char *none : {"}", ", \"tool_choice\": \"none\"}"}) {
     const ingot::Turn plain(engine.get(), body + (none[0] == ',' ? tools : "") + none);
