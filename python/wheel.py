@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""wheel.py PREFIX FOLDER: packs the wheel `ingot-llm` from what `cmake --install --component
-runtime` left in PREFIX, and prints its path. Equal inputs give equal bytes.
+"""wheel.py PREFIX FOLDER: packs the wheel `ingot-llm` from what `cmake --install` left of
+the components library and runtime in PREFIX, and prints its path. Equal inputs give equal bytes.
 
 The wheel has the package, libingot.so beside it, ingot-server as a program of the environment, and
 the licences of everything in them. Its tag names the C library that they need."""
@@ -14,14 +14,12 @@ import sys
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "packaging"))
+import notices
+
 PROGRAMS = ("ingot-server",)
 # What manylinux lets a wheel need; the rest is in the files themselves.
 LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-# Packages whose parts are in the files; of a long copyright file the one licence that they have.
-PARTS = {"gcc-12-base": None, "libboost1.81-dev": "BSL-1.0", "libbsd-dev": None,
-         "libcli11-dev": None, "libedit-dev": None, "libflatbuffers-dev": None, "libmd-dev": None,
-         "libncurses-dev": None, "libpcre2-dev": None, "libutf8proc-dev": None,
-         "nlohmann-json3-dev": None}
 METADATA = """\
 Metadata-Version: 2.4
 Name: ingot-llm
@@ -62,16 +60,6 @@ def tag_of(binaries):
     return f"py3-none-manylinux_{newest[0]}_{newest[1]}_{processor}"
 
 
-def licence_of(package, name):
-    """The copyright file of a package, or the paragraph of its licence of that name."""
-    path = pathlib.Path("/usr/share/doc") / package / "copyright"
-    text = path.read_text(encoding="utf-8")
-    if name is None:
-        return text
-    return next(paragraph + "\n" for paragraph in re.split(r"\n\s*\n", text)
-                if paragraph.startswith(f"License: {name}\n"))
-
-
 def contents(prefix):
     """(version, binaries, {path in the wheel: (bytes, mode)}) without what tells of the wheel."""
     library, = (path for path in prefix.glob("lib*/**/libingot.so.*.*") if path.is_file())
@@ -85,8 +73,7 @@ def contents(prefix):
             files[f"ingot_llm/{path.name}"] = (path.read_bytes(), 0o644)
     licences = f"ingot_llm-{version}.dist-info/licenses"
     files[f"{licences}/LICENSE"] = ((HERE.parent / "LICENSE").read_bytes(), 0o644)
-    for package, name in PARTS.items():
-        files[f"{licences}/{package}.txt"] = (licence_of(package, name).encode(), 0o644)
+    files[f"{licences}/NOTICE"] = (notices.notice(["library", "runtime"]).encode(), 0o644)
     return version, list(binaries.values()), files
 
 

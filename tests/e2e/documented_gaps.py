@@ -39,7 +39,6 @@ CLAIMS = {
     "pooling models": {"names": "pooling"},
     "plugins": {"names": "plugin", "fields": ["plugins"]},
     "python": {"paths": ["runtime/**/*.py", "runtime/**/*.pyi"]},
-    "a registry of models": {"names": "^--pull|registry"},
     "macs": {"paths": ["runtime/**/*Darwin*", "runtime/**/*.mm"]},
     "windows": {"paths": ["runtime/**/*Windows*", "runtime/**/*Win32*"]},
 }
