@@ -3,6 +3,7 @@
 #include "compiler/hub/Selection.h"
 
 #include "compiler/build/Progress.h"
+#include "compiler/hub/Url.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -20,13 +21,6 @@ namespace {
 constexpr char kDefaultQuantization[] = "q4_k_m"; // of llama.cpp and ollama as well
 // Beside its weights a model needs room for its cache and for what runs beside it.
 constexpr uint64_t kRoomBeside = uint64_t{1} << 30;
-
-std::string lowered(std::string text) {
-  for (char &c : text)
-    if (c >= 'A' && c <= 'Z')
-      c = char(c - 'A' + 'a');
-  return text;
-}
 
 bool endsWithAny(std::string_view name, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(),

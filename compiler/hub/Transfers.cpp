@@ -23,14 +23,6 @@ constexpr milliseconds kFirstPause(250), kLongestPause(8000), kLockPause(100);
 constexpr unsigned kLongestRetryAfter = 60; // seconds
 constexpr long kConnectSeconds = 20, kStallSeconds = 60;
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char &c : out)
-    if (c >= 'A' && c <= 'Z')
-      c = char(c - 'A' + 'a');
-  return out;
-}
-
 std::optional<uint64_t> numberAt(std::string_view text) {
   uint64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -21,14 +21,6 @@ Error refused(std::string_view text, std::string_view why) {
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char &c : out)
-    if (c >= 'A' && c <= 'Z')
-      c = char(c - 'A' + 'a');
-  return out;
-}
-
 /// Four numbers up to 255 without further zeros, the first of which is 127.
 bool isLoopbackNumber(std::string_view host) {
   int parts = 0;
@@ -70,6 +62,14 @@ bool isTarget(std::string_view target) {
 }
 
 } // namespace
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char &c : out)
+    if (c >= 'A' && c <= 'Z')
+      c = char(c - 'A' + 'a');
+  return out;
+}
 
 Expected<Url> Url::parse(std::string_view text) {
   if (text.size() > kMostCharacters)

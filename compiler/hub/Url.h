@@ -30,6 +30,9 @@ struct Url {
   bool isLoopback() const;
 };
 
+/// ASCII's letters in lower case.
+std::string lowered(std::string_view text);
+
 /// `path` as it stands in an address: all but letters, digits, `-._~` and `/` escaped.
 std::string escapedPath(std::string_view path);
 
