@@ -112,7 +112,8 @@ int compiler::runList(int argc, char **argv) {
       revisions += (revisions.empty() ? "" : ", ") + checkpoint::printable(revision);
     printRow(model.name, readableBytes(model.bytes), revisions);
   }
-  printRow("\nengine of", "size", "last use");
+  putchar('\n');
+  printRow("engine of", "size", "last use");
   for (const KeptEngine &engine : keptEngines(folders.engines))
     printRow(engine.name.empty() ? "(damaged)" : checkpoint::printable(engine.name),
              readableBytes(engine.bytes), dayOf(engine.used));
