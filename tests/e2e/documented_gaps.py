@@ -38,7 +38,6 @@ CLAIMS = {
                             '"/v1/embeddings", &Router::notServed')},
     "pooling models": {"names": "pooling"},
     "plugins": {"names": "plugin", "fields": ["plugins"]},
-    "python": {"paths": ["runtime/**/*.py", "runtime/**/*.pyi"]},
     "macs": {"paths": ["runtime/**/*Darwin*", "runtime/**/*.mm"]},
     "windows": {"paths": ["runtime/**/*Windows*", "runtime/**/*Win32*"]},
 }
