@@ -6,6 +6,7 @@
 #include "compiler/checkpoint/gguf/GgufConfig.h"
 #include "compiler/checkpoint/gguf/GgufConfigKeys.h"
 #include "compiler/checkpoint/gguf/GgufNames.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/checkpoint/tokenizer/GgufTokenizerKeys.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "compiler/importers/RotaryTable.h"
@@ -95,7 +96,7 @@ public:
     nlohmann::json keys = checkpoint::ggufConfigKeys(config, family);
     keys.update(ofTokenizer->keys);
     keys["general.type"] = "model";
-    keys["general.name"] = fs::weakly_canonical(folder).filename().string();
+    keys["general.name"] = checkpoint::modelFileName(folder).string();
     checkpoint::GgufModel read{checkpoint::Json::of(keys, folder.string()), {}, {}};
     auto file = checkpoint::File::open(model.inputs().front());
     if (!file)

@@ -4,6 +4,7 @@
 
 #include "codegen/ForEachParallel.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/checkpoint/tokenizer/TokenizerReader.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -170,7 +171,7 @@ Expected<GateReport> quantize::measureGate(mlir::MLIRContext &context, mlir::Mod
   if (!difference)
     return difference.error();
   GateReport report{options.name,
-                    std::filesystem::weakly_canonical(options.original).filename().string(),
+                    checkpoint::modelFileName(options.original).string(),
                     *std::move(difference),
                     {},
                     {}};

@@ -12,6 +12,7 @@
 #include "compiler/engine_file/EngineReader.h"
 
 #include <algorithm>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -226,6 +227,15 @@ std::vector<KeptEngine> compiler::keptEngines(const fs::path &folder) {
         engine.name = description->name;
   }
   return engines;
+}
+
+std::string compiler::localTime(int64_t seconds, const char *format) {
+  const auto time = static_cast<time_t>(seconds);
+  std::tm local{};
+  char text[32];
+  localtime_r(&time, &local);
+  strftime(text, sizeof text, format, &local);
+  return text;
 }
 
 std::pair<uint64_t, uint64_t> compiler::keptItems(const fs::path &folder, bool remove) {

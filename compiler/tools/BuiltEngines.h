@@ -51,6 +51,8 @@ struct KeptEngine {
 };
 /// Those of one of the cache's folders, the one not used for longest first.
 std::vector<KeptEngine> keptEngines(const std::filesystem::path &folder);
+/// Seconds since 1970 as strftime's `format` has them, in local time: when what is kept was used.
+std::string localTime(int64_t seconds, const char *format);
 /// How many items such a folder has, and their bytes; with `remove` they are removed.
 std::pair<uint64_t, uint64_t> keptItems(const std::filesystem::path &folder, bool remove);
 

@@ -5,8 +5,6 @@
 #include "compiler/tools/Commands.h"
 #include "runtime/tools/Program.h"
 
-#include <ctime>
-
 using namespace ingot;
 using namespace ingot::compiler;
 
@@ -21,14 +19,7 @@ static std::filesystem::path modelsOf(const codegen::BuildCache &cache) {
   return std::filesystem::path(cache.folder()) / kModelsFolder;
 }
 
-static std::string readableTime(int64_t seconds) {
-  auto time = static_cast<time_t>(seconds);
-  std::tm local{};
-  char text[32];
-  localtime_r(&time, &local);
-  strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
-  return text;
-}
+static std::string readableTime(int64_t seconds) { return localTime(seconds, "%Y-%m-%d %H:%M"); }
 
 static void printKind(const codegen::BuildCache::Kind &kind) {
   printf("  %-16s %8llu %12s  %-16s  %s\n", kind.name.c_str(),

@@ -10,7 +10,6 @@
 #include "compiler/tools/Commands.h"
 
 #include <cstdio>
-#include <ctime>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -45,15 +44,6 @@ struct KeptFolders {
 int failed(const checkpoint::Error &error) {
   Progress(ProgressStyle::Lines).failed(error.str());
   return 1;
-}
-
-std::string dayOf(int64_t seconds) {
-  auto time = static_cast<time_t>(seconds);
-  std::tm local{};
-  char text[16];
-  localtime_r(&time, &local);
-  strftime(text, sizeof text, "%Y-%m-%d", &local);
-  return text;
 }
 
 void printRow(const std::string &name, const std::string &size, const std::string &more) {
@@ -116,7 +106,7 @@ int compiler::runList(int argc, char **argv) {
   printRow("engine of", "size", "last use");
   for (const KeptEngine &engine : keptEngines(folders.engines))
     printRow(engine.name.empty() ? "(damaged)" : checkpoint::printable(engine.name),
-             readableBytes(engine.bytes), dayOf(engine.used));
+             readableBytes(engine.bytes), localTime(engine.used, "%Y-%m-%d"));
   return 0;
 }
 
