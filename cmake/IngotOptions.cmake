@@ -68,7 +68,7 @@ function(ingot_compiler_library name)
   endif()
   ingot_library(${name} ${ARGN})
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-  target_link_libraries(${name} PUBLIC MLIR LLVM)
+  target_link_libraries(${name} PUBLIC IngotLlvm)
   target_precompile_headers(${name} REUSE_FROM IngotMlirHeaders)
 endfunction()
 

@@ -32,6 +32,15 @@ static std::vector<std::string> librariesOfPackages(const llvm::Twine &packages)
   return found;
 }
 
+/// The same of every Python with packages under `libraries`: /usr/lib, or lib of an environment.
+static std::vector<std::string> librariesOfPythons(const llvm::Twine &libraries) {
+  std::vector<std::string> found;
+  for (const std::string &python : entries(libraries, "python3"))
+    for (const char *packages : {"/site-packages", "/dist-packages"})
+      append(found, librariesOfPackages(python + packages));
+  return found;
+}
+
 std::vector<std::string> ingot::codegen::nvrtcLibrariesIn(llvm::StringRef folder,
                                                           llvm::StringRef prefix) {
   std::vector<std::string> found;
@@ -56,19 +65,18 @@ std::vector<std::string> ingot::codegen::nvrtcCandidates() {
   llvm::StringRef folder = path::parent_path(program);
   for (int up = 0; up < 4 && !folder.empty(); ++up, folder = path::parent_path(folder))
     append(found, librariesOfPackages(folder + "/nvrtc"));
+  // A Python environment whose bin has this program may have the package.
+  append(found, librariesOfPythons(path::parent_path(path::parent_path(program)) + "/lib"));
   std::vector<std::string> toolkits = entries("/usr/local", "cuda");
   toolkits.push_back("/opt/cuda");
   for (const std::string &toolkit : toolkits)
     for (const char *libraries : {"/lib64", "/lib", "/targets/x86_64-linux/lib"})
       append(found, nvrtcLibrariesIn(toolkit + libraries));
   llvm::SmallString<128> home;
-  std::vector<std::string> prefixes = {"/usr/local/lib", "/usr/lib"};
   if (path::home_directory(home))
-    prefixes.insert(prefixes.begin(), (home + "/.local/lib").str());
-  for (const std::string &prefix : prefixes)
-    for (const std::string &python : entries(prefix, "python3"))
-      for (const char *packages : {"/site-packages", "/dist-packages"})
-        append(found, librariesOfPackages(python + packages));
+    append(found, librariesOfPythons(home + "/.local/lib"));
+  for (const char *prefix : {"/usr/local/lib", "/usr/lib"})
+    append(found, librariesOfPythons(prefix));
   found.push_back("libnvrtc.so.13");
   return found;
 }

@@ -13,7 +13,8 @@ file(GLOB INGOT_NATIVE_KERNELS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kerne
 #   const ingot::codegen::TemplateSet &ingot::codegen::functionName();
 # with one template per source, named after the file ("A"). Only what needs no constants was done to
 # the bitcode that a kernel is specialised from, the passes that an optimiser begins with: all else
-# is done once, with the constants known.
+# is done once, with the constants known. Bitcode has the path of its main file, so that is an empty
+# one, the same wherever the checkout stands.
 function(ingot_kernel_bitcode library)
   cmake_parse_arguments(ARG "" "SET;TRIPLE" "FLAGS;SOURCES" ${ARGN})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${ARG_SET})
@@ -30,7 +31,7 @@ function(ingot_kernel_bitcode library)
         -ffreestanding -fno-builtin -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
         -fno-asynchronous-unwind-tables -fno-stack-protector -fno-threadsafe-statics -nostdlib -fPIC
         -Wall -Wextra -Werror --target=${ARG_TRIPLE} -I ${CMAKE_SOURCE_DIR} ${ARG_FLAGS}
-        -MD -MF ${bitcode}.d -MT ${bitcode} -o ${bitcode}.raw ${source}
+        -MD -MF ${bitcode}.d -MT ${bitcode} -o ${bitcode}.raw -include ${source} -x c++ /dev/null
       COMMAND ${INGOT_KERNEL_OPT} "-passes=function(lower-expect,simplifycfg,sroa,early-cse)"
         ${bitcode}.raw -o ${bitcode}
       DEPENDS ${source} DEPFILE ${bitcode}.d

@@ -92,10 +92,10 @@ Error Specializer::load(StringRef name) {
 Error Specializer::createTargetMachine() {
   static std::once_flag initialized;
   std::call_once(initialized, [] {
-    InitializeAllTargetInfos();
-    InitializeAllTargets();
-    InitializeAllTargetMCs();
-    InitializeAllAsmPrinters();
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
   });
   std::string message;
   Triple triple(machine.set.triple);

@@ -15,7 +15,7 @@ from ._mailbox import Event, EventCopier, Mailbox, wake
 from .errors import IngotError
 
 _WAIT = 1.0  # Seconds for which the reader waits in the library while requests are under way.
-_BATCH = 512  # Events after which their readers are woken, though more are there.
+_BATCH = 512  # Events that are taken at once.
 
 
 class Engine:
@@ -34,7 +34,7 @@ class Engine:
         self._closing = False
         self._mailboxes: dict[int, Mailbox] = {}  # of requests that have not ended
         self._early: dict[int, list[Event]] = {}  # that came before the submitter had the id
-        self._copier = EventCopier()  # for the reader
+        self._copier = EventCopier(_BATCH)  # for the reader
         self._reader = threading.Thread(target=self._read, name="ingot events", daemon=True)
         self._reader.start()
 
@@ -139,25 +139,12 @@ class Engine:
         self.library.waiting.ingot_loop_close(self._loop)
 
     def _next_events(self) -> dict[int, list[Event]]:
-        """All that are there, by request, waiting for the first. The GIL is released for that
-        alone: to get it back takes milliseconds where another thread is busy."""
-        library, copier = self.library, self._copier
-        taken = ctypes.c_bool()
-        place, was_taken = ctypes.byref(copier.event), ctypes.byref(taken)
-        events: dict[int, list[Event]] = {}
-        library.check(library.waiting.ingot_loop_next_event(self._loop, _WAIT, place, was_taken))
-        now, count, more = time.time(), 0, library.prompt.ingot_loop_next_event
-        while taken.value:
-            request, event = copier.copy(now)
-            if request in events:
-                events[request].append(event)
-            else:
-                events[request] = [event]
-            count += 1
-            if count == _BATCH:
-                break
-            library.check(more(self._loop, 0.0, place, was_taken))
-        return events
+        """All that are there, by request, waiting for the first."""
+        copier, count = self._copier, ctypes.c_size_t()
+        self.library.check(self.library.waiting.ingot_loop_next_events(
+            self._loop, _WAIT, copier.events, ctypes.sizeof(_structures.Event), _BATCH,
+            ctypes.byref(count)))
+        return copier.copy(count.value, time.time())
 
     def _failures(self, error: IngotError) -> dict[int, list[Event]]:
         """A last event for each answer that goes on."""

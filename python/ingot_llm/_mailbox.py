@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import struct
 import threading
 from collections.abc import Iterable
@@ -35,36 +34,40 @@ _NOTHING: list[Any] = []  # of all events that have none; nobody changes it
 
 
 class EventCopier:
-    """Copies what one structure, which the library fills again and again, says."""
+    """Copies what an array of structures, which the library fills again and again, says."""
 
-    def __init__(self) -> None:
-        self.event = _structures.Event()
-        setattr(self.event, "size", ctypes.sizeof(self.event))
-        self._bytes = memoryview(self.event).cast("B")
+    def __init__(self, capacity: int) -> None:
+        self.events = (_structures.Event * capacity)()
+        self._bytes = memoryview(self.events).cast("B")
 
-    def copy(self, time: float) -> tuple[int, Event]:
-        """The event's request, and the event. `time`: of now, seconds."""
-        (_, request, choice, token, text, length, logprob, _, top, _, finish, failed, _, _,
-         prompt) = FIELDS.unpack_from(self._bytes)
-        if failed or prompt:
-            return request, self._copy_all(time)
-        return request, Event(
-            choice, token, string_at(text, length).decode("utf-8", "replace") if length else "",
-            logprob, _top_of(self.event) if top else _NOTHING, finish, None, _NOTHING, time)
+    def copy(self, count: int, time: float) -> dict[int, list[Event]]:
+        """The first so many, by request. `time`: of now, seconds."""
+        copied: dict[int, list[Event]] = {}
+        for place, (_, request, choice, token, text, length, logprob, _, top, _, finish, failed, _,
+                    _, prompt) in enumerate(FIELDS.iter_unpack(self._bytes[:count * FIELDS.size])):
+            event = Event(
+                choice, token, string_at(text, length).decode("utf-8", "replace") if length else "",
+                logprob, _top_of(self.events[place]) if top else _NOTHING, finish, None, _NOTHING,
+                time)
+            if failed or prompt:
+                event = self._with_the_rest(event, self.events[place])
+            if request in copied:
+                copied[request].append(event)
+            else:
+                copied[request] = [event]
+        return copied
 
-    def _copy_all(self, time: float) -> Event:
-        event = self.event
+    @staticmethod
+    def _with_the_rest(event: Event, given: _structures.Event) -> Event:
+        """With what few have."""
         error = None
-        if event.error_code is not None:
-            error = IngotError(event.error_code.decode(),
-                               (event.error_message or b"").decode(errors="replace"))
-        text = string_at(event.text, event.text_bytes).decode(errors="replace") \
-            if event.text_bytes else ""
+        if given.error_code is not None:
+            error = IngotError(given.error_code.decode(),
+                               (given.error_message or b"").decode(errors="replace"))
         prompt = [(one.token, one.logprob, _top_of(one))
-                  for one in event.prompt_logprobs[:event.prompt_logprob_count]] \
-            if event.prompt_logprob_count else []
-        return Event(event.choice, event.token, text, event.logprob,
-                     _top_of(event) if event.top_count else [], event.finish, error, prompt, time)
+                  for one in given.prompt_logprobs[:given.prompt_logprob_count]] \
+            if given.prompt_logprob_count else _NOTHING
+        return event._replace(error=error, prompt_logprobs=prompt)
 
 
 def _top_of(entry: _structures.Event | _structures.PromptLogprob) -> list[tuple[int, float]]:

@@ -4,6 +4,7 @@
 #include "runtime/serving/EventQueue.h"
 
 #include <cmath>
+#include <deque>
 
 using namespace ingot::runtime;
 
@@ -129,25 +130,51 @@ ingot_error *ingot_loop_resume(ingot_loop *loop, uint64_t id) {
   });
 }
 
+/// Takes up to `capacity` events into an array of structures of `size` bytes.
+static Status takeEvents(ingot_loop *loop, double seconds, ingot_event *events, size_t size,
+                         size_t capacity, size_t &count) {
+  count = 0;
+  if (Status status = checkLoop(loop); !status.ok())
+    return status;
+  if (Status status = checkSize(events, size); !status.ok())
+    return status;
+  Clock::time_point until;
+  if (Status status = readSeconds(seconds, until); !status.ok())
+    return status;
+  thread_local std::deque<HandedEvent> handed; // whose elements never move
+  while (count < capacity) {
+    std::optional<Event> next = loop->queue.take(*loop->loop, until);
+    if (!next)
+      break;
+    until = {}; // only the first is waited for
+    if (count == handed.size())
+      handed.emplace_back();
+    auto *place = reinterpret_cast<ingot_event *>(reinterpret_cast<char *>(events) + count * size);
+    copyOut(handed[count++].hand(std::move(*next)), place, size);
+  }
+  return {};
+}
+
 ingot_error *ingot_loop_next_event(ingot_loop *loop, double seconds, ingot_event *event,
                                    bool *taken) {
   return guarded([&]() -> Status {
     if (!taken)
       return misuse("the result pointer is NULL");
-    *taken = false;
-    if (Status status = checkLoop(loop); !status.ok())
-      return status;
-    if (Status status = checkSize(event); !status.ok())
-      return status;
-    Clock::time_point until;
-    if (Status status = readSeconds(seconds, until); !status.ok())
-      return status;
-    std::optional<Event> next = loop->queue.take(*loop->loop, until);
-    if (!next)
-      return {};
-    *taken = true;
-    thread_local HandedEvent handed;
-    return writeSized(handed.hand(std::move(*next)), event);
+    size_t count = 0;
+    Status status = takeEvents(loop, seconds, event, event ? event->size : 0, 1, count);
+    *taken = count > 0;
+    return status;
+  });
+}
+
+ingot_error *ingot_loop_next_events(ingot_loop *loop, double seconds, ingot_event *events,
+                                    size_t event_size, size_t capacity, size_t *count) {
+  return guarded([&]() -> Status {
+    if (!count)
+      return misuse("the result pointer is NULL");
+    if (capacity == 0)
+      return misuse("there is no room for an event");
+    return takeEvents(loop, seconds, events, event_size, capacity, *count);
   });
 }
 

@@ -2,8 +2,10 @@
 // Blocks from what the parser says, which calls alone have a beginning and an end in.
 #include "runtime/chat/AnswerBlocks.h"
 
+#include "runtime/core/SystemRandom.h"
+
 #include <algorithm>
-#include <random>
+#include <utility>
 
 namespace ingot::runtime {
 
@@ -11,11 +13,9 @@ namespace ingot::runtime {
 static std::string randomId() {
   static constexpr std::string_view letters =
       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  thread_local std::random_device source;
-  std::uniform_int_distribution<size_t> any(0, letters.size() - 1);
   std::string id;
-  while (id.size() < 9)
-    id += letters[any(source)];
+  for (uint64_t bits = systemRandom(); id.size() < 9; bits /= letters.size())
+    id += letters[bits % letters.size()];
   return id;
 }
 

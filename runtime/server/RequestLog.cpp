@@ -2,10 +2,11 @@
 // Lines of the log, and the names by which requests are found in it.
 #include "runtime/server/RequestLog.h"
 
+#include "runtime/core/SystemRandom.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string_view>
 #include <unistd.h>
 
@@ -56,10 +57,9 @@ std::string requestIdOf(std::string_view given) {
   };
   if (!given.empty() && given.size() <= 128 && std::all_of(given.begin(), given.end(), allowed))
     return std::string(given);
-  thread_local std::mt19937_64 random{std::random_device{}()};
   char id[33];
-  std::snprintf(id, sizeof id, "%016llx%016llx", static_cast<unsigned long long>(random()),
-                static_cast<unsigned long long>(random()));
+  std::snprintf(id, sizeof id, "%016llx%016llx", static_cast<unsigned long long>(systemRandom()),
+                static_cast<unsigned long long>(systemRandom()));
   return id;
 }
 

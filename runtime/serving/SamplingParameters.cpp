@@ -2,12 +2,11 @@
 // Range checks of sampling parameters.
 #include "runtime/serving/SamplingParameters.h"
 
+#include "runtime/core/SystemRandom.h"
 #include "runtime/schema/KernelAbi.h"
 #include "runtime/serving/Unicode.h"
 
-#include <chrono>
 #include <cmath>
-#include <sys/random.h>
 
 namespace ingot::runtime {
 namespace {
@@ -63,11 +62,7 @@ Status checkLists(const SamplingParameters &sampling, uint32_t vocabulary) {
 
 uint64_t SamplingParameters::randomSeed() {
   constexpr int unusedBits = 64 - 53;
-  uint64_t seed = 0;
-  if (getrandom(&seed, sizeof seed, 0) != sizeof seed) // a system without it
-    seed =
-        uint64_t(std::chrono::steady_clock::now().time_since_epoch().count()) * 0x9e3779b97f4a7c15u;
-  return seed >> unusedBits;
+  return systemRandom() >> unusedBits;
 }
 
 Status SamplingParameters::validate(uint32_t vocabulary) const {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/package makes: judged by lintian and systemd, installed in a Debian of its own, used
-there, removed without a trace, and made again in another folder with the same bytes. Where
-PROGRAMS has no compiler, all but its package."""
+"""What scripts/package makes: judged by lintian, systemd and auditwheel, installed in Debians of
+their own, used there, removed without a trace, and made again in another folder with the same
+bytes; images are unpacked and run without root in a tree that cannot be written. Where PROGRAMS has
+no compiler, all but its packages."""
+import json
 import os
 import pathlib
 import re
@@ -14,9 +16,20 @@ import harness
 
 PACKED = harness.ROOT / "build" / "packages"
 CLEANROOM = harness.ROOT / "tests" / "cleanroom" / "root"
+AUDITWHEEL = harness.ROOT / "build" / "auditwheel" / "bin" / "auditwheel"
 STORY = harness.ROOT / "examples" / "embed-c" / "Story.c"
 COMPLETION = harness.ROOT / "packaging" / "completion.bash"
 UNIT = harness.ROOT / "packaging" / "debian" / "ingot-runtime.ingot-server@.service"
+SUITES = {"bookworm": "3.11", "trixie": "3.13"}  # Debians, with their Python.
+# By the name up to the version.
+MOST_BYTES = {"ingot_llm": 5_000_000, "ingot_llm_compiler": 45_000_000,
+              "ingot-runtime": 30_000_000, "ingot": 110_000_000}
+ANSWER = """
+from ingot_llm import LLM, SamplingParams
+with LLM("/ingot/fables.ingot", threads=2) as llm:
+    output, = llm.generate("Once", SamplingParams(max_tokens=4, ignore_eos=True))
+    print(len(output.outputs[0].token_ids), "tokens")
+"""
 LIMIT = 3600  # Seconds for a build of the runtime on two slow cores.
 # What a package manager itself keeps, and what is mounted.
 NOT_COMPARED = {"dev", "ingot", "proc", "run", "sys", "tmp", "var/cache", "var/lib/apt",
@@ -61,6 +74,19 @@ class Packages(unittest.TestCase):
         self.assertEqual(packages, ["ingot"] * has_compiler() +
                          ["ingot-runtime", "libingot-dev", "libingot2"])
         output_of("sha256sum", "--check", "SHA256SUMS", cwd=PACKED)
+        capped = sorted(name for name in self.files if name.endswith((".whl", "-oci.tar")))
+        self.assertEqual(len(capped), 2 + 2 * has_compiler())
+        for name in capped:
+            most = MOST_BYTES[re.match(r"(.*?)-\d", name)[1]]
+            self.assertLessEqual(self.files[name].stat().st_size, most, name)
+
+    def test_wheels_run_on_systems_of_2022(self):
+        for wheel in PACKED.glob("*.whl"):
+            shown = output_of(AUDITWHEEL, "show", wheel)
+            minor = re.search(r'following platform tag:\s+"manylinux_2_(\d+)_', shown)
+            self.assertIsNotNone(minor, shown)
+            self.assertLessEqual(int(minor[1]), 34, shown)
+            self.assertIn(f"manylinux_2_{minor[1]}_", wheel.name)
 
     def test_lintian_finds_nothing(self):
         found = output_of("lintian", "--fail-on", "error,warning", *PACKED.glob("*.deb"))
@@ -100,26 +126,31 @@ class Packages(unittest.TestCase):
 
     @unittest.skipIf(os.geteuid(), "chroot needs root")
     def test_installed_used_removed(self):
-        room = self.folder / "debian"
-        output_of(CLEANROOM, room)
+        for suite in SUITES:
+            with self.subTest(suite):
+                self.try_in(suite)
+
+    def try_in(self, suite):
+        room = self.folder / suite
+        output_of(CLEANROOM, "--suite", suite, room)
         self.enter(room, "apt-get", "update")
         self.enter(room, "apt-get", "install", "-y", "--no-install-recommends", "gcc", "libc6-dev",
-                   "pkg-config")
+                   "pkg-config", "python3-venv", "libcurl4")
         before = listing(room)
-        (room / "ingot").mkdir()
-        packages = []
-        for path in PACKED.glob("*.deb"):
-            shutil.copy(path, room / "ingot")
-            packages.append(path.name.partition("_")[0])
+        shutil.copytree(PACKED, room / "ingot")
+        shutil.copytree(harness.FABLES, room / "ingot" / "model")
+        debs = sorted(path.name for path in PACKED.glob("*.deb"))
         self.enter(room, "apt-get", "install", "-y", "--no-install-recommends",
-                   *(f"/ingot/{path.name}" for path in PACKED.glob("*.deb")))
+                   *(f"/ingot/{name}" for name in debs))
         self.use(room)
-        self.enter(room, "apt-get", "purge", "-y", "--autoremove", *packages)
+        self.use_wheels(room, SUITES[suite])
+        self.enter(room, "apt-get", "purge", "-y", "--autoremove",
+                   *(name.partition("_")[0] for name in debs))
         self.assertEqual(sorted(listing(room) ^ before), [])
 
     def use(self, room):
-        """Programs start, and a program is made of the development package."""
-        for program in ["ingot-run", "ingot-server"] + ["ingot"] * has_compiler():
+        """Programs start, build and answer; a program is made of the development package."""
+        for program in ["ingot-run", "ingot-server"] + ["ingot", "ingot-pull"] * has_compiler():
             self.assertRegex(self.enter(room, program, "--version"), rf"{program} \d+\.\d+\.\d+")
         shutil.copy(STORY, room / "ingot")
         self.enter(room, "sh", "-c", "cc -Wall -Werror /ingot/Story.c -o /ingot/story "
@@ -129,10 +160,73 @@ class Packages(unittest.TestCase):
             '#include <dlfcn.h>\nint main(void) '
             '{ return dlopen("libingot-cuda-sim.so", RTLD_NOW) ? 0 : 1; }\n')
         self.enter(room, "sh", "-c", "cc /ingot/opens.c -o /ingot/opens && /ingot/opens")
+        if has_compiler():
+            self.enter(room, "ingot", "build", "/ingot/model", "-o", "/ingot/fables.ingot")
+            self.enter(room, "ingot-run", "/ingot/fables.ingot", "-p", "Once", "-n", "4")
+            unreached = self.enter(room, "sh", "-c", "ingot pull org/name --offline 2>&1 || true")
+            self.assertIn("INGOT-E73", unreached)
+
+    def use_wheels(self, room, python):
+        """The wheels in an environment of the system's Python."""
+        wheels = sorted(path.name for path in PACKED.glob("*.whl"))
+        self.enter(room, "python3", "-m", "venv", "/ingot/venv")
+        self.enter(room, "/ingot/venv/bin/pip", "install", "--no-index",
+                   *(f"/ingot/{name}" for name in wheels))
+        self.assertTrue((room / "ingot" / "venv" / "lib" / f"python{python}").is_dir())
+        if has_compiler():
+            self.enter(room, "/ingot/venv/bin/ingot", "build", "/ingot/model", "-o",
+                       "/ingot/other.ingot")
+            self.assertEqual((room / "ingot" / "other.ingot").read_bytes(),
+                             (room / "ingot" / "fables.ingot").read_bytes())
+            self.assertIn("4 tokens", self.enter(room, "/ingot/venv/bin/python", "-c", ANSWER))
 
     def enter(self, room, *command):
         return output_of(CLEANROOM, "--enter", room, "env", "DEBIAN_FRONTEND=noninteractive",
                          *command)
+
+
+class Images(unittest.TestCase):
+    """The container images, without a program for containers."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-images-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    @unittest.skipIf(os.geteuid(), "chroot needs root")
+    def test_run_without_root_and_without_writing(self):
+        for path in sorted(PACKED.glob("*-oci.tar")):
+            name = re.match(r"(.*)-\d", path.name)[1]
+            with self.subTest(name):
+                self.run_image(name, path)
+
+    def run_image(self, name, path):
+        layout, bundle = self.folder / f"{name}-layout", self.folder / name
+        layout.mkdir()
+        output_of("tar", "-xf", path, "-C", layout)
+        output_of("umoci", "unpack", "--image", f"{layout}:{name}", bundle)
+        process = json.loads((bundle / "config.json").read_text())["process"]
+        self.assertEqual((process["user"]["uid"], process["user"]["gid"]), (65532, 65532))
+        entry = process["args"][0]
+        root = bundle / "rootfs"
+        for program in ["ingot-run", "ingot-server", *["ingot", "ingot-pull"] * (name == "ingot")]:
+            printed = self.enter(root, process, f"/usr/bin/{program}", "--version")
+            self.assertRegex(printed, rf"{program} \d+\.\d+\.\d+")
+        self.assertRegex(self.enter(root, process, entry, "--help"), "Usage|usage|USAGE")
+        if name == "ingot":
+            unread = output_of("sh", "-c", 'chroot --userspec=65532:65532 "$0" /usr/bin/ingot pull '
+                               'http://127.0.0.1:9/x.gguf 2>&1 || true', root)
+            self.assertNotIn("libcurl.so.4", unread)
+            self.assertIn("INGOT-E73", unread)
+        self.assertFalse([file for file in root.rglob("*") if not file.is_symlink() and
+                          file.stat().st_mode & 0o6000], "programs with their owner's rights")
+
+    def enter(self, root, process, *command):
+        """Runs a command in an image's tree, mounted so that nobody can write it."""
+        return output_of(
+            "unshare", "--mount", "--propagation", "private", "sh", "-c",
+            'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && '
+            'exec chroot --userspec=65532:65532 "$0" "$@"', root, *command,
+            env=dict(word.split("=", 1) for word in process["env"]) | {"PATH": os.environ["PATH"]})
 
 
 def listing(room):

@@ -418,6 +418,12 @@ INGOT_CHECK ingot_error *ingot_loop_resume(ingot_loop *loop, uint64_t id);
  *  nobody has taken is on hold until one is. */
 INGOT_CHECK ingot_error *ingot_loop_next_event(ingot_loop *loop, double seconds, ingot_event *event,
                                                bool *taken);
+/** The same of all events that are there, at most `capacity` of them: `events` is an array of
+ *  structures of `event_size` bytes, sizeof(ingot_event), which need not be set. *count: how many
+ *  were taken. */
+INGOT_CHECK ingot_error *ingot_loop_next_events(ingot_loop *loop, double seconds,
+                                                ingot_event *events, size_t event_size,
+                                                size_t capacity, size_t *count);
 
 /** Takes no more requests from now on; accepted ones go on. */
 INGOT_CHECK ingot_error *ingot_loop_drain(ingot_loop *loop);

@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 #include <regex>
+#include <span>
 #include <thread>
 
 using namespace ingot::test;
@@ -558,6 +560,52 @@ TEST_F(ApiTest, EventsWaitInTheLoopsQueue) {
   ingot::check(ingot_loop_next_event(loop.get(), 0, &event, &taken));
   EXPECT_FALSE(taken);
   EXPECT_EQ(codeOf(ingot_loop_next_event(loop.get(), -1, &event, &taken)), "INGOT-E6053");
+}
+
+/// Texts of a batch stay where they are while it is read.
+TEST_F(ApiTest, EventsAreTakenManyAtATime) {
+  ingot::Loop loop{ingot::Engine(path)};
+  ingot::Request request = loop.request("abc");
+  request.sampling.ignore_eos = true;
+  request.sampling.max_tokens = 40;
+  request.choices = 4;
+  request.sampling.temperature = 1;
+  request.sampling.seed = 7;
+  auto texts = [&](size_t capacity) {
+    std::map<int32_t, std::string> found;
+    uint64_t id = 0;
+    ingot::check(
+        ingot_loop_submit(loop.get(), &request, nullptr, nullptr, sizeof(ingot_event), &id));
+    std::vector<ingot_event> events(capacity);
+    size_t most = 0;
+    for (int ends = 0; ends < request.choices;) {
+      size_t count = 0;
+      ingot::check(ingot_loop_next_events(loop.get(), 60, events.data(), sizeof(ingot_event),
+                                          capacity, &count));
+      EXPECT_GE(count, 1u);
+      most = std::max(most, count);
+      for (const ingot_event &event : std::span(events).first(count)) {
+        EXPECT_EQ(event.size, sizeof(ingot_event));
+        EXPECT_EQ(event.request, id);
+        found[event.choice].append(event.text, event.text_bytes);
+        ends += event.finish != INGOT_FINISH_NONE;
+      }
+    }
+    EXPECT_LE(most, capacity);
+    return found;
+  };
+  EXPECT_EQ(texts(64), texts(1));
+  ingot_event event;
+  size_t count = 1;
+  ingot::check(ingot_loop_next_events(loop.get(), 0, &event, sizeof event, 1, &count));
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(codeOf(ingot_loop_next_events(loop.get(), 0, &event, sizeof event, 0, &count)),
+            "INGOT-E6017");
+  EXPECT_EQ(codeOf(ingot_loop_next_events(loop.get(), 0, &event, 7, 1, &count)), "INGOT-E6050");
+  EXPECT_EQ(codeOf(ingot_loop_next_events(loop.get(), 0, nullptr, sizeof event, 1, &count)),
+            "INGOT-E6017");
+  EXPECT_EQ(codeOf(ingot_loop_next_events(loop.get(), 0, &event, sizeof event, 1, nullptr)),
+            "INGOT-E6017");
 }
 
 TEST_F(ApiTest, ALoopOwnsItsEngine) {
