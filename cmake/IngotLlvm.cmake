@@ -16,7 +16,8 @@ file(GLOB INGOT_LLVM_ARCHIVES ${LLVM_LIBRARY_DIRS}/libMLIR*.a ${LLVM_LIBRARY_DIR
 
 function(ingot_link_llvm name)
   set_target_properties(${name} PROPERTIES INGOT_STATIC_LLVM ON)
-  target_link_libraries(${name} PRIVATE ${INGOT_LLVM_ARCHIVES})
+  # Of libgcc's functions those of half floats are younger than the systems that a wheel is for.
+  target_link_libraries(${name} PRIVATE ${INGOT_LLVM_ARCHIVES} -lgcc)
   # Takes archives in any order, and hundreds of them in a second.
   target_link_options(${name} PRIVATE -fuse-ld=lld LINKER:--gc-sections)
 endfunction()

@@ -150,7 +150,7 @@ class Packages(unittest.TestCase):
 
     def use(self, room):
         """Programs start, build and answer; a program is made of the development package."""
-        for program in ["ingot-run", "ingot-server"] + ["ingot", "ingot-pull"] * has_compiler():
+        for program in ["ingot-run", "ingot-server"] + ["ingot"] * has_compiler():
             self.assertRegex(self.enter(room, program, "--version"), rf"{program} \d+\.\d+\.\d+")
         shutil.copy(STORY, room / "ingot")
         self.enter(room, "sh", "-c", "cc -Wall -Werror /ingot/Story.c -o /ingot/story "
@@ -208,7 +208,7 @@ class Images(unittest.TestCase):
         self.assertEqual((process["user"]["uid"], process["user"]["gid"]), (65532, 65532))
         entry = process["args"][0]
         root = bundle / "rootfs"
-        for program in ["ingot-run", "ingot-server", *["ingot", "ingot-pull"] * (name == "ingot")]:
+        for program in ["ingot-run", "ingot-server"] + ["ingot"] * (name == "ingot"):
             printed = self.enter(root, process, f"/usr/bin/{program}", "--version")
             self.assertRegex(printed, rf"{program} \d+\.\d+\.\d+")
         self.assertRegex(self.enter(root, process, entry, "--help"), "Usage|usage|USAGE")
