@@ -182,7 +182,7 @@ class Packages(unittest.TestCase):
 
     def enter(self, room, *command):
         return output_of(CLEANROOM, "--enter", room, "env", "DEBIAN_FRONTEND=noninteractive",
-                         *command)
+                         "XDG_CACHE_HOME=/ingot/cache", *command)
 
 
 class Images(unittest.TestCase):
