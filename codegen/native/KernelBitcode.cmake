@@ -4,6 +4,11 @@
 find_program(INGOT_KERNEL_CLANG clang++ PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
 find_program(INGOT_KERNEL_OPT opt PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
 
+# What an optimiser begins with. Functions that are no larger than their calls are inlined, since
+# each is optimised by itself and again where it is inlined, in every kernel.
+string(CONCAT INGOT_KERNEL_PASSES "function(lower-expect,simplifycfg,sroa,early-cse),"
+  "cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce")
+
 # Templates that every native target takes into its sets as they are.
 file(GLOB INGOT_NATIVE_KERNELS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp)
 
@@ -32,8 +37,8 @@ function(ingot_kernel_bitcode library)
         -fno-asynchronous-unwind-tables -fno-stack-protector -fno-threadsafe-statics -nostdlib -fPIC
         -Wall -Wextra -Werror --target=${ARG_TRIPLE} -I ${CMAKE_SOURCE_DIR} ${ARG_FLAGS}
         -MD -MF ${bitcode}.d -MT ${bitcode} -o ${bitcode}.raw -include ${source} -x c++ /dev/null
-      COMMAND ${INGOT_KERNEL_OPT} "-passes=function(lower-expect,simplifycfg,sroa,early-cse)"
-        ${bitcode}.raw -o ${bitcode}
+      COMMAND ${INGOT_KERNEL_OPT} -discard-value-names -inline-threshold=0
+        "-passes=${INGOT_KERNEL_PASSES}" ${bitcode}.raw -o ${bitcode}
       DEPENDS ${source} DEPFILE ${bitcode}.d
       COMMENT "Kernel template ${ARG_SET}/${name}" VERBATIM)
     list(APPEND bitcodes ${bitcode})

@@ -4,6 +4,7 @@
 
 #include "codegen/native/RegionPrinter.h"
 #include "dialects/engine/EngineOps.h"
+#include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/IRBuilder.h"
@@ -21,7 +22,11 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/IPO/Inliner.h"
 #include "llvm/Transforms/IPO/SCCP.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include <mutex>
 #include <set>
 
@@ -40,7 +45,9 @@ constexpr StringLiteral kMemoryFunctions[] = {"memcpy", "memmove", "memset", "me
 /// One module on its way from a template to an object.
 class Specializer {
 public:
-  explicit Specializer(const KernelMachine &machine) : machine(machine) {}
+  explicit Specializer(const KernelMachine &machine) : machine(machine) {
+    context.setDiscardValueNames(true);
+  }
 
   Error load(StringRef name);
   Error setConstants(mlir::DictionaryAttr constants);
@@ -264,9 +271,18 @@ void Specializer::optimize() {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  // Most of a template is for other constants. Without it there is a quarter less to do.
+  // Most of a template is for other constants, and what is left are many small functions, each of
+  // which would be optimised by itself and again in all that it is inlined into.
+  FunctionPassManager simplify;
+  simplify.addPass(SROAPass(SROAOptions::ModifyCFG));
+  simplify.addPass(EarlyCSEPass());
+  simplify.addPass(SimplifyCFGPass());
+  ModuleInlinerWrapperPass inliner(getInlineParams(/*OptLevel=*/3, /*SizeOptLevel=*/0));
+  inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(simplify)));
   ModulePassManager passes;
   passes.addPass(IPSCCPPass());
+  passes.addPass(GlobalDCEPass());
+  passes.addPass(std::move(inliner));
   passes.addPass(GlobalDCEPass());
   passes.addPass(builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3));
   passes.run(*module, modules);
