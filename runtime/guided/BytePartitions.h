@@ -35,6 +35,8 @@ public:
 private:
   static constexpr size_t most = 4096;
 
+  Id kept(Partition made);
+
   std::vector<Partition> partitions;
   FlatMap index; ///< by hash
   FlatMap meets; ///< by both

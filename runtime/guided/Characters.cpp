@@ -99,6 +99,8 @@ public:
       return ExpressionArena::empty;
     if (range->first <= base && range->last >= last)
       return full(digits);
+    if (digits == 1)
+      return lastDigits(base, range);
     std::map<ExpressionId, ByteSet> branches;
     for (uint32_t value = 0; value < 1u << bits; ++value)
       if (ExpressionId rest = block(base + (value << (bits * (digits - 1))), digits - 1);
@@ -111,6 +113,16 @@ public:
   }
 
 private:
+  /// The numbers of `range` and those behind it that differ from `base` in the last digit alone.
+  ExpressionId lastDigits(uint32_t base, std::span<const CharacterRange>::iterator range) {
+    const uint32_t last = base + (1u << bits) - 1;
+    ByteSet set;
+    for (; range != ranges.end() && range->first <= last; ++range)
+      for (uint32_t number = std::max<uint32_t>(range->first, base);
+           number <= std::min<uint32_t>(range->last, last); ++number)
+        set = set | digitBytes[number - base];
+    return arena.bytes(set);
+  }
   ExpressionId full(int digits) {
     ExpressionId &known = fulls[size_t(digits)];
     if (known == ExpressionArena::nothing)
@@ -140,6 +152,12 @@ static ExpressionId utf8Of(ExpressionArena &arena, const CharacterSet &set, int 
   CharacterSet part = clipped(set, first, last);
   if (part.none())
     return ExpressionArena::nothing;
+  if (continuations == 0) {
+    ByteSet set;
+    for (const CharacterRange &range : part.parts())
+      set = set | ByteSet::range(uint8_t(range.first), uint8_t(range.last));
+    return arena.bytes(set);
+  }
   DigitSpeller speller(arena, part.parts(), 6, [](uint32_t value) { return one(0x80 | value); });
   std::map<ExpressionId, ByteSet> branches;
   for (uint32_t lead = 0; lead < leadCounts[size_t(continuations)]; ++lead)
@@ -159,6 +177,8 @@ static ExpressionId utf8(ExpressionArena &arena, const CharacterSet &set) {
 
 /// Four hexadecimal digits of either case: the 16-bit units of `ranges`.
 static ExpressionId hexadecimal(ExpressionArena &arena, std::span<const CharacterRange> ranges) {
+  if (ranges.empty())
+    return ExpressionArena::nothing;
   DigitSpeller speller(arena, ranges, 4, [](uint32_t value) {
     return value < 10 ? one('0' + value) : one('a' + value - 10) | one('A' + value - 10);
   });
@@ -168,9 +188,11 @@ static ExpressionId hexadecimal(ExpressionArena &arena, std::span<const Characte
 /// The pairs \uD8..\uDC.. of the characters of `set` above U+FFFF.
 static ExpressionId surrogatePairs(ExpressionArena &arena, const CharacterSet &set) {
   CharacterSet part = clipped(set, 0x10000, lastCharacter);
+  if (part.none())
+    return ExpressionArena::nothing;
   std::map<ExpressionId, std::vector<CharacterRange>> firsts;
   ExpressionId all = ExpressionArena::nothing;
-  for (char32_t high = 0; high < 0x400 && !part.none(); ++high) {
+  for (char32_t high = 0; high < 0x400; ++high) {
     char32_t base = 0x10000 + (high << 10);
     auto range = std::ranges::lower_bound(part.parts(), base, {}, &CharacterRange::last);
     if (range == part.parts().end() || range->first > base + 0x3FF)

@@ -32,7 +32,7 @@ void GrammarMasks::walk(const TokenTrie &trie, Recognizer::State state, std::spa
     auto staysIn = [&](const Recognizer::Thread &thread) {
       return plainBelow(trie, i, recognizer.lexer(), thread.rest);
     };
-    if (node.under != 0 && std::ranges::any_of(recognizer.threadsOf(next), staysIn)) {
+    if (worthAsking(trie, i) && std::ranges::any_of(recognizer.threadsOf(next), staysIn)) {
       allow(words, trie.tokensUnder(i));
       i = node.end;
       continue;

@@ -14,7 +14,8 @@ constexpr int deepestGroup = 200;
 constexpr uint32_t largestCount = 0x7FFFFFFF;
 
 Result<ExpressionId> RegexReader::read() {
-  anyCharacter = anyText(arena, options.spelling);
+  if (options.search || pattern.find("(?") != pattern.npos) // Look-around asks for it too.
+    anyCharacter = anyText(arena, options.spelling);
   Anchored whole = disjunction();
   if (failure.ok() && at < pattern.size())
     refuse(at, "a closing parenthesis without an opening one");

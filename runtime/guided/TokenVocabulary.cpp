@@ -16,9 +16,6 @@ constexpr std::array<uint32_t, 4> sliceLengths{4, 8, 16, 32};
 /// Rests of tokens that are kept for one lexeme and slice.
 constexpr size_t mostRests = 1 << 13;
 
-/// Branches below this are walked sooner than it is found out whether they can be taken at once.
-constexpr uint32_t fewNodes = 24;
-
 /// A slice whose lexeme allows fewer tokens than this part of it lists them.
 constexpr size_t sparse = 64;
 
@@ -41,7 +38,7 @@ TokenVocabulary::TokenVocabulary(std::vector<std::string> given, size_t cacheByt
 bool plainBelow(const TokenTrie &trie, uint32_t node, Lexemes &lexemes, ExpressionId state) {
   const TokenTrie::Node &top = trie.nodes()[node];
   const uint8_t height = trie.height(node);
-  if (top.under == 0 || top.end - node < fewNodes || height == 0xFF)
+  if (height == 0xFF)
     return false;
   const uint32_t asked = std::bit_ceil(uint32_t(height));
   // To look at a state costs about as much as to walk eight nodes.
@@ -66,6 +63,19 @@ public:
 
   LexemeMask run() {
     LexemeMask mask;
+    // The tokens of neighbours stand side by side: they are added by runs.
+    uint32_t first = 0, last = 0;
+    auto flush = [&] {
+      auto all = trie.tokens();
+      mask.tokens.insert(mask.tokens.end(), all.begin() + first, all.begin() + last);
+    };
+    auto take = [&](uint32_t node, uint32_t behind) {
+      if (trie.nodes()[node].firstToken != last) {
+        flush();
+        first = trie.nodes()[node].firstToken;
+      }
+      last = trie.nodes()[behind].firstToken;
+    };
     for (uint32_t i = 0; i < trie.size();) {
       const TokenTrie::Node &node = trie.nodes()[i];
       const ExpressionId next = lexemes.next(states[node.depth], node.byte);
@@ -74,19 +84,18 @@ public:
         i = node.end;
         continue;
       }
-      if (plainBelow(trie, i, lexemes, next)) {
-        auto tokens = trie.tokensUnder(i);
-        mask.tokens.insert(mask.tokens.end(), tokens.begin(), tokens.end());
+      if (worthAsking(trie, i) && plainBelow(trie, i, lexemes, next)) {
+        take(i, node.end);
         i = node.end;
         continue;
       }
       states[node.depth + 1] = next;
       // How many of the bytes so far, at the last end of the lexeme.
       ends[node.depth + 1] = lexemes.nullable(next) ? node.depth + 1u : ends[node.depth];
-      auto tokens = trie.tokensAt(i);
-      mask.tokens.insert(mask.tokens.end(), tokens.begin(), tokens.end());
+      take(i, i + 1);
       ++i;
     }
+    flush();
     if (mask.tokens.size() > vocabulary.words() / sparse * 8) {
       mask.words.resize(vocabulary.words());
       allow(mask.words, mask.tokens);

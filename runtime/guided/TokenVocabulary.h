@@ -33,8 +33,15 @@ struct LexemeMask {
   }
 };
 
+/// Whether so much plain text lies below node `i` that plainBelow() may be sooner done than a walk.
+inline bool worthAsking(const TokenTrie &trie, uint32_t i) {
+  constexpr uint32_t fewNodes = 24;
+  const TokenTrie::Node &node = trie.nodes()[i];
+  return node.under != 0 && node.end - i >= fewNodes;
+}
+
 /// Whether all texts below `node` stay in a lexeme that is in `state` there, since they are plain
-/// text; false also where a walk of what is below is sooner done.
+/// text; false also where that takes long to tell.
 bool plainBelow(const TokenTrie &trie, uint32_t node, Lexemes &lexemes, ExpressionId state);
 
 /// The tokens in slices by length, so that most of them cannot tell a long count from an endless

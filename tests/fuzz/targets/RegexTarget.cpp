@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions, whose answers are walked through their masks.
+// Regular expressions; the answers of one in 32 are walked through their masks.
 #include "tests/fuzz/guided/GuidedCases.h"
 #include "tests/fuzz/targets/Target.h"
 
@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // The same input takes the same way.
   uint64_t state = std::hash<std::string>()(text);
   auto draw = [&](uint64_t count) { return (state = fuzz::mixed(state + 1)) % count; };
-  for (const fuzz::Spelling spelling : {fuzz::Spelling::Utf8, fuzz::Spelling::JsonString})
-    fuzz::expectCode(fuzz::tryRegex(text, {spelling, draw(2) == 0, false}, draw));
+  const fuzz::Depth depth = draw(32) == 0 ? fuzz::Depth::Walk : fuzz::Depth::Read;
+  const fuzz::Spelling spelling = draw(4) == 0 ? fuzz::Spelling::JsonString : fuzz::Spelling::Utf8;
+  fuzz::expectCode(fuzz::tryRegex(text, {spelling, draw(2) == 0, false}, draw, depth));
   return 0;
 }
