@@ -160,7 +160,9 @@ class Engine:
         return self._deliver(mailbox, events)
 
     def _deliver(self, mailbox: Mailbox, events: list[Event]) -> list[asyncio.Future[None]]:
-        mailbox.unended -= sum(event.finish != _structures.FINISH_NONE for event in events)
+        for event in events:
+            if event.finish != _structures.FINISH_NONE:
+                mailbox.unended -= 1
         if not mailbox.unended:
             del self._mailboxes[mailbox.id]
         return mailbox.deliver(events)

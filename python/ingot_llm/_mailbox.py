@@ -85,13 +85,14 @@ class Mailbox:
         self.id = 0  # as the library calls the request
         self.unended = choices  # for the thread that delivers
         self._wakes_at_end = wakes_at_end
-        self._filled = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._filled = threading.Condition(self._lock)  # which is slower to take
         self._events: list[Event] = []
         self._waiters: list[asyncio.Future[None]] = []
 
     def deliver(self, events: Iterable[Event]) -> list[asyncio.Future[None]]:
         """Adds events and wakes threads; the futures of tasks, each to be set in its own loop."""
-        with self._filled:
+        with self._lock:
             self._events.extend(events)
             if self._wakes_at_end and self.unended:
                 return []
