@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot plan: from an engine as the runtime does it, or from a checkpoint before anything is built.
 #include "compiler/checkpoint/gguf/ModelFile.h"
+#include "compiler/hub/ModelName.h"
 #include "compiler/quantize/ggml/WeightMix.h"
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/ModelArguments.h"
+#include "compiler/tools/PulledModels.h"
 #include "runtime/tools/Commands.h"
 
 using namespace ingot;
@@ -16,11 +18,11 @@ static constexpr char kExamples[] =
     "  ingot plan my-model --recipe int4.yaml --target x86-64-v4 --memory 16GiB\n\n"
     "From a checkpoint only its configuration and the headers of its weights are read.";
 
-/// Whether an argument that is no option names a directory or a GGUF file: a checkpoint.
+/// Whether an argument that is no option is a checkpoint: a directory, a GGUF file or a name.
 static bool namesCheckpoint(int argc, char **argv) {
   for (int i = 1; i < argc; ++i)
-    if (argv[i][0] != '-' &&
-        (std::filesystem::is_directory(argv[i]) || checkpoint::isModelFile(argv[i])))
+    if (argv[i][0] != '-' && (std::filesystem::is_directory(argv[i]) ||
+                              checkpoint::isModelFile(argv[i]) || hub::isModelName(argv[i])))
       return true;
   return false;
 }
@@ -42,6 +44,8 @@ int compiler::runPlan(int argc, char **argv) {
   app.addOption("--memory", arguments.memory, "bytes for everything, such as 16GiB").bytes();
   app.addFlag("--json", arguments.json, "JSON instead of tables");
   if (auto status = parseArguments(app, argc, argv))
+    return *status;
+  if (auto status = pullNamedModel(options.model, arguments.json))
     return *status;
   Progress progress(ProgressStyle::Silent);
   if (quantize::weightMixFromName(options.recipe.string())) {

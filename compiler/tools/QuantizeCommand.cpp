@@ -8,6 +8,7 @@
 #include "compiler/tools/BuildArguments.h"
 #include "compiler/tools/Commands.h"
 #include "compiler/tools/FilesOfBuild.h"
+#include "compiler/tools/PulledModels.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -39,7 +40,7 @@ struct Arguments {
 
 void add(runtime::CommandLine &app, Arguments &arguments, std::vector<std::string> &texts) {
   quantize::QuantizeOptions &options = arguments.options;
-  app.addOption("model", options.model, "folder with 16-bit or f32 weights, or GGUF file")
+  app.addOption("model", options.model, "folder with 16-bit or f32 weights, GGUF file, or name")
       .required()
       .file(FileUse::ReadsIfThere);
   app.addOption("-o,--output", options.output, "folder or GGUF file to make")
@@ -192,6 +193,8 @@ int compiler::runQuantize(int argc, char **argv) {
   std::vector<std::string> texts;
   add(app, arguments, texts);
   if (auto status = parseArguments(app, argc, argv))
+    return *status;
+  if (auto status = pullNamedModel(arguments.options.model))
     return *status;
   arguments.options.text.files.assign(texts.begin(), texts.end());
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a Hub where a model is taken: `ingot build`, `run` and `serve` do what they do with the
-model's folder, and ask the Hub once."""
+"""Names of a Hub where a model is taken: `ingot build`, `plan`, `quantize`, `run` and `serve` do
+what they do with the model's folder, and ask the Hub once."""
 import json
 import os
 import signal
@@ -36,6 +36,17 @@ class ModelNames(harness.BuildTest):
             json.loads(line)
         self.assertEqual(len(self.hub.seen), count)
 
+    def test_names_are_planned_and_quantized(self):
+        plans, files = [], [self.folder / name for name in ("a.gguf", "b.gguf")]
+        for model, file in zip((harness.FABLES, "org/model"), files):
+            plan = self.named("plan", model, "--memory", "64MiB", "--json", "--target", "reference")
+            self.assertEqual(plan.returncode, 0, plan.stdout)
+            plans.append(json.loads(plan.stdout))
+            made = self.named("quantize", model, "-o", file, "--recipe", "q8_0")
+            self.assertEqual(made.returncode, 0, made.stdout)
+        self.assertEqual(plans[0], plans[1])
+        self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
+
     def test_names_are_run_and_served(self):
         cache = ("--target", "reference", "--cache", self.folder / "cache")
         said, asked = set(), set()
@@ -70,7 +81,8 @@ class ModelNames(harness.BuildTest):
     def test_what_cannot_be_pulled_is_refused_once(self):
         for name, code in (("org/other", "INGOT-E7307"), ("org/model:Q4_0", "INGOT-E7315")):
             for command in ("build", "-o", self.folder / "x.ingot"), ("run", "-p", "x"), \
-                    ("serve",):
+                    ("serve",), ("plan", "--memory", "1GiB"), \
+                    ("quantize", "-o", self.folder / "x", "--recipe", "int4"):
                 with self.subTest(name=name, command=command[0]):
                     result = self.named(command[0], name, *command[1:])
                     self.assertEqual(result.returncode, 1, result.stdout)
