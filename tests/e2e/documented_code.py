@@ -122,18 +122,21 @@ class Embedding(unittest.TestCase):
                 f'./{name} fables.ingot "Once upon a time"')
             self.assertIn(" named ", printed)
 
-    def test_quickstart_builds_what_is_installed(self):
-        """With the simulator, of which the README's session makes use."""
+    def test_quickstart_builds_what_it_runs(self):
+        """And no library that is installed."""
         build = harness.programs.parent
-        line, = [line.split() for line in text_of("scripts/quickstart").splitlines()
-                 if line.startswith("scripts/build ")]
+        script = text_of("scripts/quickstart")
+        line, = [line.split() for line in script.splitlines() if line.startswith("scripts/build ")]
         graph = subprocess.run(["ninja", "-C", build, "-t", "graph", *line[2:]], check=True,
                                text=True, stdout=subprocess.PIPE, timeout=harness.LIMIT).stdout
         made = {pathlib.Path(label).name for label in re.findall('label="([^"]*)', graph)}
         libraries = {path.name for path in self.prefix.glob("lib*/**/lib*")
                      if path.is_file() and not path.is_symlink()}
         self.assertIn("libingot-cuda-sim.so", libraries)
-        self.assertEqual(libraries - made, set())
+        self.assertEqual(libraries & made, set())
+        programs = set(re.findall(r"(?:\$bin|build/release/bin)/([\w-]+)", script))
+        self.assertIn("ingot-run", programs)
+        self.assertEqual(programs - made, set())
 
     def test_the_runtime_is_built_without_llvm(self):
         """What its script installs where nothing is installed."""
