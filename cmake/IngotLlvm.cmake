@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # IngotLlvm: LLVM and MLIR, for what `ingot_compiler_library` makes. Programs use the shared
 # libraries, so that a change links in moments. What users install says `ingot_link_llvm(Name)`: of
-# the archives it takes what it uses, a fifth of the shared ones, needs no package of LLVM, and
+# the archives it takes what it uses, a third of the shared ones, needs no package of LLVM, and
 # starts without the relocation of 250 MB.
 define_property(TARGET PROPERTY INGOT_STATIC_LLVM
   BRIEF_DOCS "Whether a program takes LLVM and MLIR from archives")

@@ -9,7 +9,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tempfile
 import unittest
 
 import harness
@@ -58,16 +57,12 @@ def has_compiler():
     return (harness.programs / "ingot").is_file()
 
 
-class Packages(unittest.TestCase):
+class Packages(harness.BuildTest):
     """The files themselves."""
 
     @classmethod
     def setUpClass(cls):
         cls.files = package(harness.ROOT, has_compiler())
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-packages-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def test_names_and_sums(self):
         packages = sorted(name.partition("_")[0] for name in self.files if name.endswith(".deb"))
@@ -185,12 +180,8 @@ class Packages(unittest.TestCase):
                          "XDG_CACHE_HOME=/ingot/cache", *command)
 
 
-class Images(unittest.TestCase):
+class Images(harness.BuildTest):
     """The container images, without a program for containers."""
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-images-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     @unittest.skipIf(os.geteuid(), "chroot needs root")
     def test_run_without_root_and_without_writing(self):
