@@ -163,7 +163,7 @@ class Models(harness.FablesTest):
         text = ('<think>\nhm\n</think>\nso <tool_call>{"name": "add", "arguments": {"a": 1}}'
                 '</tool_call>')
         with self.opened(model, build_options=BUILD) as llm:
-            answer = llm.create_chat_completion(HELLO, tools=tools, max_tokens=4)
+            answer = llm.create_chat_completion(HELLO, tools=tools, max_tokens=4, ignore_eos=True)
             self.assertEqual(answer["choices"][0]["finish_reason"], "length")
             turn = Turn(llm._engine, json.dumps({"messages": HELLO, "tools": tools}).encode())
             for said, reason, arguments in ((text, "tool_calls", '{"a": 1}'),
