@@ -2,6 +2,7 @@
 // The part of ingot.h about conversations.
 #include "runtime/api/Boundary.h"
 #include "runtime/chat/AnswerBlocks.h"
+#include "runtime/chat/CallFormat.h"
 #include "runtime/chat/Dialogue.h"
 #include "runtime/chat/FormMarkers.h"
 
@@ -85,7 +86,8 @@ Result<AnswerSettings> settingsOf(const Json &body) {
   AnswerSettings settings;
   settings.parallel = body.value("parallel_tool_calls", Json(true)) != false;
   const Json tools = body.value("tools", Json());
-  if (tools.is_null() || body.value("tool_choice", Json()) == "none")
+  const Json choice = body.value("tool_choice", Json());
+  if (tools.is_null() || choice == "none")
     return settings;
   for (size_t i = 0; i < tools.size(); ++i) {
     const Json function = tools[i].is_object() ? tools[i].value("function", Json()) : Json();
@@ -93,9 +95,25 @@ Result<AnswerSettings> settingsOf(const Json &body) {
       return Status::error(
           "INGOT-E6071", "tools[" + std::to_string(i) + "].function must be an object with a name",
           "change the request");
-    settings.tools.push_back(
-        {function["name"].get<std::string>(), function.value("parameters", Json())});
+    settings.tools.push_back({function["name"].get<std::string>(),
+                              function.value("parameters", Json()),
+                              function.value("strict", Json()) == true});
   }
+  if (choice.is_null() || choice == "auto")
+    return settings;
+  settings.mustCall = true;
+  if (choice == "required" && !settings.tools.empty())
+    return settings;
+  const Json named = choice.is_object() ? choice.value("function", Json()) : Json();
+  const Json name = named.is_object() ? named.value("name", Json()) : Json();
+  if (name.is_string())
+    settings.onlyTool = name.get<std::string>();
+  if (std::ranges::find(settings.tools, settings.onlyTool, &AnswerTool::name) ==
+      settings.tools.end())
+    return Status::error("INGOT-E6071",
+                         "tool_choice must be \"auto\", \"none\", \"required\" or an object with "
+                         "the function of one of the tools",
+                         "change the request");
   return settings;
 }
 
@@ -127,6 +145,8 @@ void fillPart(const ingot_answer &answer, ingot_part &out) {
 Status ingot::runtime::takeTurn(const ingot_turn &turn, Request &request) {
   request.tokens = turn.turn.tokens;
   request.keptSpecial = turn.turn.keptSpecial;
+  if (Status status = bindCalls(turn.turn.families, turn.turn.settings, request.form); !status.ok())
+    return status;
   if (request.form.isFree())
     return {};
   Result<guided::AnswerMarkers> markers = formMarkers(turn.turn.families, turn.turn.settings);

@@ -2,6 +2,7 @@
 // What an answer consists of, in the order in which the model writes it.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -25,12 +26,15 @@ struct AnswerEvent {
 struct AnswerTool {
   std::string name;
   nlohmann::ordered_json parameters; ///< JSON schema; tells types where a family's text does not
+  bool strict = false;               ///< its arguments have to match, whoever asked for the call
 };
 
 struct AnswerSettings {
   std::vector<AnswerTool> tools;
-  bool parallel = true; ///< else calls after the first are left out
-  bool calls = true;    ///< else what looks like a call is text
+  bool parallel = true;  ///< else calls after the first are left out
+  bool calls = true;     ///< else what looks like a call is text
+  bool mustCall = false; ///< the answer has to be a call
+  std::string onlyTool;  ///< of `mustCall`: of this one; empty: of any
   /// The prompt from where the answer's own turn begins: it may have begun to think.
   std::string promptTail;
   /// Whether the prompt ends with words of the answer itself, which are no marker of the template.
@@ -38,6 +42,11 @@ struct AnswerSettings {
   /// Arguments are given out as they come. Else a call is given out when it is whole, and a
   /// malformed one is text with all of its markers.
   bool streamed = true;
+
+  /// Whether the answer's calls are held to the schemas.
+  bool bindsCalls() const {
+    return calls && (mustCall || std::ranges::any_of(tools, &AnswerTool::strict));
+  }
 };
 
 } // namespace ingot::runtime

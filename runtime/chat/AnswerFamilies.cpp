@@ -12,15 +12,15 @@ using Kind = HeadPart::Kind;
 using Form = ArgumentForm;
 using Tokens = std::string_view;
 
-constexpr CallForm harmonyForms[] = {{.open = "<|channel|>commentary to=",
-                                      .head = {{{Kind::Name, ""}, {Kind::Other, "<|message|>"}}},
-                                      .callClose = "<|call|>"},
-                                     {.open = "<|channel|>analysis to=",
-                                      .head = {{{Kind::Name, ""}, {Kind::Other, "<|message|>"}}},
-                                      .callClose = "<|call|>"},
-                                     {.open = "<|start|>assistant to=",
-                                      .head = {{{Kind::Name, ""}, {Kind::Other, "<|message|>"}}},
-                                      .callClose = "<|call|>"}};
+constexpr CallForm harmonyForm(std::string_view open, bool readOnly) {
+  return {.open = open,
+          .head = {{{Kind::Name, ""}, {Kind::Other, "<|message|>", " <|constrain|>json"}}},
+          .callClose = "<|call|>",
+          .readOnly = readOnly};
+}
+constexpr CallForm harmonyForms[] = {harmonyForm("<|channel|>commentary to=", false),
+                                     harmonyForm("<|channel|>analysis to=", true),
+                                     harmonyForm("<|start|>assistant to=", true)};
 constexpr Tokens harmonyTokens[] = {"<|start|>",   "<|channel|>", "<|constrain|>",
                                     "<|message|>", "<|end|>",     "<|call|>"};
 
@@ -51,7 +51,7 @@ constexpr Tokens dsmlTokens[] = {"｜DSML｜"};
 constexpr CallForm deepseekV3Forms[] = {
     {.open = "<｜tool▁calls▁begin｜>",
      .callOpen = "<｜tool▁call▁begin｜>",
-     .head = {{{Kind::Other, "<｜tool▁sep｜>"}, {Kind::Name, "```json"}}},
+     .head = {{{Kind::Other, "<｜tool▁sep｜>", "function"}, {Kind::Name, "```json"}}},
      .argumentsClose = "```",
      .callClose = "<｜tool▁call▁end｜>",
      .close = "<｜tool▁calls▁end｜>"}};
@@ -73,8 +73,13 @@ constexpr Tokens kimiTokens[] = {"<|tool_calls_section_begin|>", "<|tool_calls_s
                                  "<|tool_call_begin|>", "<|tool_call_end|>",
                                  "<|tool_call_argument_begin|>"};
 
+constexpr CallKeys idLast = {.id = "id", .idText = "[a-zA-Z0-9]{9}"};
 constexpr CallForm mistralForms[] = {
-    {.open = "[TOOL_CALLS]", .isList = true, .arguments = Form::JsonCall, .idFollows = true},
+    {.open = "[TOOL_CALLS]",
+     .isList = true,
+     .arguments = Form::JsonCall,
+     .idFollows = true,
+     .keys = idLast},
     {.open = "[TOOL_CALLS]", .head = {{{Kind::Name, "[CALL_ID]"}, {Kind::Id, "[ARGS]"}}}}};
 constexpr Tokens mistralTokens[] = {"[TOOL_CALLS]", "[CALL_ID]", "[ARGS]", "[THINK]", "[/THINK]"};
 
@@ -124,7 +129,8 @@ constexpr CallForm qwen3XmlForms[] = {{.open = "<tool_call>",
                                        .head = {{{Kind::Name, ">"}}},
                                        .arguments = Form::Tagged,
                                        .tags = qwen3Tags,
-                                       .callClose = "</function>"}};
+                                       .callClose = "</function>",
+                                       .readOnly = true}};
 constexpr Tokens toolCallTokens[] = {"<tool_call>", "</tool_call>"};
 
 constexpr CallForm functionaryV31Forms[] = {
@@ -146,6 +152,7 @@ constexpr CallForm aprielForms[] = {{.open = "<tool_calls>",
                                      .isList = true,
                                      .arguments = Form::JsonCall,
                                      .idFollows = true,
+                                     .keys = idLast,
                                      .close = "</tool_calls>"}};
 constexpr Tokens aprielTokens[] = {"<tool_calls>", "</tool_calls>", "[BEGIN FINAL RESPONSE]",
                                    "[END FINAL RESPONSE]"};
@@ -160,12 +167,20 @@ constexpr Tokens hunyuanTokens[] = {"<tool_calls>", "</tool_calls>", "<think>",
 constexpr CallForm cohereForms[] = {{.open = "<|START_ACTION|>",
                                      .isList = true,
                                      .arguments = Form::JsonCall,
+                                     .keys = {.name = "tool_name",
+                                              .arguments = "parameters",
+                                              .id = "tool_call_id",
+                                              .idText = "[0-9]{1,3}",
+                                              .idFirst = true},
                                      .close = "<|END_ACTION|>"}};
 constexpr Tokens cohereTokens[] = {"<|START_ACTION|>", "<|END_ACTION|>",     "<|START_THINKING|>",
                                    "<|END_THINKING|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"};
 
-constexpr CallForm commandRForms[] = {
-    {.open = "Action:\n```json", .isList = true, .arguments = Form::JsonCall, .close = "```"}};
+constexpr CallForm commandRForms[] = {{.open = "Action:\n```json",
+                                       .isList = true,
+                                       .arguments = Form::JsonCall,
+                                       .keys = {.name = "tool_name", .arguments = "parameters"},
+                                       .close = "```"}};
 
 constexpr CallForm gigachat31Forms[] = {{.open = "<|function_call|>", .arguments = Form::JsonCall}};
 constexpr Tokens gigachat31Tokens[] = {"<|function_call|>"};
@@ -215,9 +230,14 @@ constexpr Tokens longcatTokens[] = {"<longcat_tool_call>", "</longcat_tool_call>
 constexpr CallForm hermesForms[] = {
     {.open = "<tool_call>", .arguments = Form::JsonCall, .callClose = "</tool_call>"}};
 
-constexpr CallForm llama3Forms[] = {
-    {.open = "<|python_tag|>", .separator = ';', .arguments = Form::JsonCall},
-    {.open = "", .bare = '{', .separator = ';', .arguments = Form::JsonCall}};
+constexpr CallForm llama3Form(std::string_view open, char bare) {
+  return {.open = open,
+          .bare = bare,
+          .separator = ';',
+          .arguments = Form::JsonCall,
+          .keys = {.arguments = "parameters"}};
+}
+constexpr CallForm llama3Forms[] = {llama3Form("<|python_tag|>", 0), llama3Form("", '{')};
 constexpr Tokens llama3Tokens[] = {"<|python_tag|>"};
 
 constexpr CallForm pythonicForms[] = {{.open = "<|python_start|>",

@@ -28,7 +28,8 @@ enum class ArgumentForm {
 struct HeadPart {
   enum class Kind { None, Name, Id, Other };
   Kind kind = Kind::None;
-  std::string_view end; ///< a marker that has to follow; may be empty after a name
+  std::string_view end;       ///< a marker that has to follow; may be empty after a name
+  std::string_view text = {}; ///< Other: what calls that are held to the form write
 };
 
 /// The markers of `ArgumentForm::Tagged`.
@@ -42,6 +43,15 @@ struct ArgumentTags {
   std::string_view ofString = {}, ofJson = {};
 };
 
+/// The members of `ArgumentForm::JsonCall` as calls that are held to the form write them; others
+/// are read too.
+struct CallKeys {
+  std::string_view name = "name", arguments = "arguments";
+  std::string_view id = {};     ///< empty: there is none
+  std::string_view idText = {}; ///< an expression of it
+  bool idFirst = false;         ///< else the last one, which may be missing
+};
+
 /// One way to write calls. White space may stand before every marker but `open`.
 struct CallForm {
   std::string_view open; ///< where calls begin; empty: `bare`
@@ -53,8 +63,10 @@ struct CallForm {
   ArgumentForm arguments = ArgumentForm::Json;
   bool idFollows = false; ///< the identifier comes after the arguments, which wait for it
   ArgumentTags tags = {};
+  CallKeys keys = {};
   std::string_view argumentsClose = {}, callClose = {};
   std::string_view close = {}; ///< where calls end; empty: after the call or the list
+  bool readOnly = false;       ///< calls that are held to a form have another one
 };
 
 struct AnswerFamily {
@@ -85,6 +97,13 @@ const AnswerFamily &noFamily();
 /// The family of that name or alias ("none": noFamily()); null where there is none.
 const AnswerFamily *toolFamily(std::string_view name);
 const AnswerFamily *reasoningFamily(std::string_view name);
+/// Whether a name that is no string of JSON may hold a byte.
+constexpr bool isNameByte(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || static_cast<unsigned char>(byte) >= 0x80 ||
+         std::string_view("_-.:/").find(byte) != std::string_view::npos;
+}
+
 /// All families, in the order in which chooseFamilies() tries them.
 std::span<const AnswerFamily> answerFamilies();
 

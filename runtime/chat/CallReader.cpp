@@ -12,12 +12,6 @@ namespace {
 constexpr size_t longestName = 256;
 constexpr size_t longestOther = 512;
 
-bool isNameByte(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= '0' && byte <= '9') || static_cast<unsigned char>(byte) >= 0x80 ||
-         std::string_view("_-.:/").find(byte) != std::string_view::npos;
-}
-
 /// Whether calls of a form may begin with a byte, where its marker is that of another form too.
 bool mayBegin(const CallForm &form, char byte) {
   if (form.isList)

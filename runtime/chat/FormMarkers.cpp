@@ -25,7 +25,8 @@ Result<guided::AnswerMarkers> formMarkers(const AnswerFamilies &families,
     if (!family->promptPrefix.empty() && tail.ends_with(family->promptPrefix))
       markers.promptEnd = family->promptPrefix;
   }
-  if (settings.tools.empty() || !settings.calls)
+  // Calls that have to be right are in the form.
+  if (settings.tools.empty() || !settings.calls || settings.bindsCalls())
     return markers;
   for (const CallForm &form : families.tools->forms) {
     if (form.open.empty())

@@ -217,7 +217,7 @@ static ExpressionId surrogatePairs(ExpressionArena &arena, const CharacterSet &s
   return arena.alternation(alternatives);
 }
 
-static ExpressionId jsonEscapes(ExpressionArena &arena, const CharacterSet &set) {
+static ExpressionId escapes(ExpressionArena &arena, const CharacterSet &set, bool isJson) {
   constexpr std::array<std::pair<char32_t, char>, 8> shortEscapes{{{'"', '"'},
                                                                    {'\\', '\\'},
                                                                    {'/', '/'},
@@ -228,11 +228,12 @@ static ExpressionId jsonEscapes(ExpressionArena &arena, const CharacterSet &set)
                                                                    {'\t', 't'}}};
   ByteSet letters;
   for (auto [character, letter] : shortEscapes)
-    if (set.contains(character))
+    if (set.contains(character) && (isJson || letter != '/'))
       letters.add(uint8_t(letter));
   CharacterSet basic = clipped(set, 0, 0xFFFF);
-  ExpressionId units =
-      arena.alternation(hexadecimal(arena, basic.parts()), surrogatePairs(arena, set));
+  ExpressionId units = hexadecimal(arena, basic.parts());
+  if (isJson)
+    units = arena.alternation(units, surrogatePairs(arena, set));
   return arena.concatenation(
       arena.range('\\', '\\'),
       arena.alternation(arena.bytes(letters), arena.concatenation(arena.range('u', 'u'), units)));
@@ -251,16 +252,19 @@ ExpressionId spelled(ExpressionArena &arena, const CharacterSet &set, Spelling s
   } else {
     CharacterSet barred({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
     barred.add(set.complement());
-    result = arena.alternation(utf8(arena, barred.complement()), jsonEscapes(arena, set));
+    result = arena.alternation(utf8(arena, barred.complement()),
+                               escapes(arena, set, spelling == Spelling::JsonString));
   }
-  arena.declareText(result, int(spelling));
+  if (spelling != Spelling::PythonString)
+    arena.declareText(result, int(spelling));
   arena.note(key, result);
   return result;
 }
 
 ExpressionId anyText(ExpressionArena &arena, Spelling spelling) {
   ExpressionId result = arena.star(spelled(arena, CharacterSet::all(), spelling));
-  arena.declareAllText(result, int(spelling));
+  if (spelling != Spelling::PythonString)
+    arena.declareAllText(result, int(spelling));
   return result;
 }
 

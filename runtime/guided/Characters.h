@@ -17,7 +17,9 @@ enum class Spelling {
   /// As between the quotes of a JSON string: raw UTF-8 where JSON allows it (not below U+0020, not
   /// the quote and the backslash), the short escapes \" \\ \/ \b \f \n \r \t, and \uXXXX with
   /// digits of either case, a surrogate pair above U+FFFF. Unpaired surrogates are no text.
-  JsonString
+  JsonString,
+  /// As between double quotes in Python: as JSON has it, without \/ and without surrogate pairs.
+  PythonString
 };
 
 /// Code points first to last, both included.

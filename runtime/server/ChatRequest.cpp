@@ -2,6 +2,8 @@
 // Fields of a conversation; the shapes of messages and tools.
 #include "runtime/server/ChatRequest.h"
 
+#include <algorithm>
+
 namespace ingot::runtime {
 namespace {
 
@@ -135,12 +137,14 @@ std::optional<ApiError> takeTools(const Json &tools, ChatRequest &request) {
     Json function = tool.value("function", Json());
     if (!function.is_object() || !function.contains("name") || !function["name"].is_string())
       return fieldError(where + ".function", "an object with a name");
-    if (function.contains("strict") && !isNeutral(function["strict"]))
-      return unservedError(where + ".function.strict", true);
+    const Json strict = function.value("strict", Json());
+    if (!strict.is_boolean() && !strict.is_null())
+      return fieldError(where + ".function.strict", "true or false");
     Json parameters = function.value("parameters", Json());
     if (!parameters.is_object() && !parameters.is_null())
       return fieldError(where + ".function.parameters", "a JSON schema, which is an object");
-    request.tools.push_back({function["name"].get<std::string>(), std::move(parameters)});
+    request.tools.push_back(
+        {function["name"].get<std::string>(), std::move(parameters), strict == Json(true)});
   }
   if (!tools.empty())
     request.conversation["tools"] = tools;
@@ -150,11 +154,31 @@ std::optional<ApiError> takeTools(const Json &tools, ChatRequest &request) {
 std::optional<ApiError> takeToolChoice(const Json &choice, ChatRequest &request) {
   if (choice == "none")
     request.tools.clear();
-  else if (choice != "auto" && !choice.is_null())
-    return ApiError{400, "INGOT-E7202",
-                    "tool_choice must be \"auto\" or \"none\": a call that must come is not served "
-                    "by this version",
-                    "tool_choice"};
+  else if (choice == "required")
+    return requireCall({}, request);
+  else if (choice.is_object()) {
+    const std::string type = wordOf(choice, "type");
+    const std::string name = wordOf(choice.value("function", choice), "name");
+    if (type != "function" && type != "custom")
+      return unservedError("tool_choice.type " + type, true);
+    if (name.empty())
+      return fieldError("tool_choice", "an object with the name of a function");
+    return requireCall(name, request);
+  } else if (choice != "auto" && !choice.is_null()) {
+    return fieldError("tool_choice", "\"auto\", \"none\", \"required\" or an object");
+  }
+  return std::nullopt;
+}
+
+std::optional<ApiError> requireCall(std::string tool, ChatRequest &request) {
+  if (request.tools.empty() ||
+      (!tool.empty() &&
+       std::ranges::find(request.tools, tool, &AnswerTool::name) == request.tools.end()))
+    return fieldError("tool_choice", tool.empty()
+                                         ? "left out where there are no tools"
+                                         : "of one of the tools, which '" + tool + "' is not");
+  request.mustCall = true;
+  request.onlyTool = std::move(tool);
   return std::nullopt;
 }
 

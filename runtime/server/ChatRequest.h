@@ -16,7 +16,9 @@ struct ChatRequest {
   Json variables = Json::object();
   std::vector<AnswerTool> tools; ///< empty: calls in the answer stay text
   bool parallelCalls = true;
-  Request each; ///< of the prompt, which it does not hold
+  bool mustCall = false; ///< the answer has to be a call
+  std::string onlyTool;  ///< of this tool; empty: of any
+  Request each;          ///< of the prompt, which it does not hold
   int32_t n = 1;
   bool stream = false;
   bool includeUsage = false;    ///< of a stream
@@ -35,8 +37,11 @@ ChatRequest newChatRequest(const SamplingParameters &defaults);
 
 /// Reads "tools" in the form of chat completions into both of the request's places.
 std::optional<ApiError> takeTools(const Json &tools, ChatRequest &request);
-/// "auto" or "none"; what must be called is not served.
+/// "auto", "none", "required", or an object of the type "function" with the name of the one that
+/// has to be called, in a member "function" or beside the type.
 std::optional<ApiError> takeToolChoice(const Json &choice, ChatRequest &request);
+/// A call has to come, of that tool, or of any where the name is empty.
+std::optional<ApiError> requireCall(std::string tool, ChatRequest &request);
 /// Whether a model that can is to think: {"type": "enabled", "adaptive" or "disabled"}, as
 /// Anthropic's clients and those of several servers of chats say it.
 bool readThinking(const Json &value, ChatRequest &request);

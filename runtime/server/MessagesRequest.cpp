@@ -224,12 +224,16 @@ std::optional<ApiError> takeMessagesTools(const Json &tools, ChatRequest &chat) 
 std::optional<ApiError> takeChoice(const Json &choice, ChatRequest &chat) {
   if (choice.is_null())
     return std::nullopt;
-  std::string type = wordOf(choice, "type");
+  std::string type = wordOf(choice, "type"), name = wordOf(choice, "name");
+  chat.parallelCalls = isNeutral(choice.value("disable_parallel_tool_use", Json()));
+  if (type == "any")
+    return requireCall({}, chat);
+  if (type == "tool" && !name.empty())
+    return requireCall(std::move(name), chat);
   if (type == "none")
     chat.tools.clear();
   else if (type != "auto")
-    return unservedError("tool_choice.type " + type, true);
-  chat.parallelCalls = isNeutral(choice.value("disable_parallel_tool_use", Json()));
+    return fieldError("tool_choice.type", "\"auto\", \"any\", \"none\", or \"tool\" with a name");
   return std::nullopt;
 }
 

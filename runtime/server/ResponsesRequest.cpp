@@ -100,7 +100,7 @@ const BodyFields<Reading> &ownFields() {
       {"truncation", {readTruncation, "\"disabled\""}},
       {"chat_template_kwargs", {readKwargs, "an object"}},
       {"tools", {keep<&Reading::tools>, "a list of tools"}},
-      {"tool_choice", {keep<&Reading::choice>, "\"auto\" or \"none\""}},
+      {"tool_choice", {keep<&Reading::choice>, "a word or an object"}},
   };
   return fields;
 }

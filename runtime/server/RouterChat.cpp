@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handlers of conversations.
+#include "runtime/chat/CallFormat.h"
 #include "runtime/chat/FormMarkers.h"
 #include "runtime/server/ChatWriter.h"
 #include "runtime/server/MessagesRequest.h"
@@ -17,6 +18,8 @@ static AnswerSettings settingsOf(const ChatRequest &chat) {
   AnswerSettings settings;
   settings.tools = chat.tools;
   settings.parallel = chat.parallelCalls;
+  settings.mustCall = chat.mustCall;
+  settings.onlyTool = chat.onlyTool;
   settings.streamed = chat.stream;
   return settings;
 }
@@ -59,6 +62,8 @@ void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
   Request prompt = chat.each;
   prompt.tokens = std::move(turn->tokens);
   prompt.keptSpecial = std::move(turn->keptSpecial);
+  if (Status status = bindCalls(turn->families, turn->settings, prompt.form); !status.ok())
+    return exchange->refuse(apiError(status));
   if (!prompt.form.isFree()) {
     Result<guided::AnswerMarkers> markers = formMarkers(turn->families, turn->settings);
     if (!markers.ok())

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t mostKept = 16;
 /// Of the tables of one grammar: sixteen of the largest are a GiB.
 constexpr guided::RecognizerLimits limits = {.bytes = size_t(64) << 20};
-constexpr guided::JsonForm jsonForm = {.uniqueNames = true};
+const guided::JsonForm jsonForm = {.uniqueNames = true};
 
 Result<std::shared_ptr<const guided::Grammar>> regexGrammar(std::string_view pattern) {
   guided::GrammarBuilder builder;
@@ -38,7 +38,14 @@ choiceGrammar(const std::vector<std::string> &choices) {
 
 } // namespace
 
-Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form) {
+bool AnswerForm::operator==(const AnswerForm &other) const {
+  const auto same = [&] { return tags && other.tags && *tags == *other.tags; };
+  return kind == other.kind && text == other.text && choices == other.choices &&
+         (tags == other.tags || same());
+}
+
+Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form,
+                                                         const guided::SpecialNames &special) {
   switch (form.kind) {
   case AnswerForm::Kind::JsonSchema:
     return guided::schemaGrammar(form.text, jsonForm);
@@ -46,6 +53,8 @@ Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form)
     return regexGrammar(form.text);
   case AnswerForm::Kind::Choice:
     return choiceGrammar(form.choices);
+  case AnswerForm::Kind::Tags:
+    return guided::tagGrammar(*form.tags, special);
   default:
     return guided::jsonGrammar(form.kind == AnswerForm::Kind::JsonObject, jsonForm);
   }
@@ -54,7 +63,7 @@ Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form)
 std::shared_ptr<const guided::TokenVocabulary> AnswerForms::tokens() {
   std::call_once(tokensOnce, [&] {
     tokenVocabulary =
-        std::make_shared<const guided::TokenVocabulary>(tokenBytes(*tokenizer, vocabulary));
+        std::make_shared<const guided::TokenVocabulary>(guidedBytes(*tokenizer, vocabulary));
     quoted =
         std::make_shared<const std::vector<uint32_t>>(guided::tokensWithQuotes(*tokenVocabulary));
   });
@@ -81,7 +90,8 @@ Result<std::shared_ptr<guided::GrammarMasks>> AnswerForms::masksOf(const AnswerF
     if (auto known = find(form))
       return known;
   }
-  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(form);
+  Result<std::shared_ptr<const guided::Grammar>> grammar =
+      grammarOf(form, form.tags ? specialNames(*tokenizer) : guided::SpecialNames());
   if (!grammar.ok())
     return std::move(grammar).status();
   auto masks = std::make_shared<guided::GrammarMasks>(*std::move(grammar), tokens(), limits);

@@ -4,6 +4,7 @@
 
 #include "runtime/guided/GrammarConstraint.h"
 #include "runtime/guided/MarkedConstraint.h"
+#include "runtime/guided/tags/TagFormat.h"
 
 #include <list>
 #include <memory>
@@ -23,6 +24,7 @@ struct AnswerForm {
     JsonSchema, ///< `text`: of which the answer is a JSON text
     Regex,      ///< `text`: an expression of ECMA-262 that the whole answer matches
     Choice,     ///< the answer is one of `choices`
+    Tags,       ///< the answer has the format of `tags`
   };
   /// The longest `text` that is read from a file.
   static constexpr uint64_t mostBytes = uint64_t(16) << 20;
@@ -30,18 +32,21 @@ struct AnswerForm {
   Kind kind = Kind::Free;
   std::string text;
   std::vector<std::string> choices;
+  std::shared_ptr<const guided::TagFormat> tags = nullptr;
 
   bool isFree() const { return kind == Kind::Free; }
   /// Whether answers are JSON, in whose objects a name comes once.
   bool isJson() const {
     return kind == Kind::Json || kind == Kind::JsonObject || kind == Kind::JsonSchema;
   }
-  bool operator==(const AnswerForm &) const = default;
+  bool operator==(const AnswerForm &other) const;
 };
 
 /// The grammar of the answers that have a form other than Free. Errors: INGOT-E6006 for an empty
-/// list of choices, else those of guided::schemaGrammar and guided::readRegex.
-Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form);
+/// list of choices, else those of guided::schemaGrammar, guided::readRegex and guided::tagGrammar,
+/// which takes `special`.
+Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form,
+                                                         const guided::SpecialNames &special = {});
 
 /// Grammars with their masks over a model's tokens, of which the latest are kept. Threads may share
 /// it; one that compiles does not keep others waiting.

@@ -51,17 +51,38 @@ static std::string bytesOfPiece(const Tokenizer &tokenizer, int32_t id) {
   return text;
 }
 
+/// The ids below `count` of special tokens.
+static std::vector<int32_t> specialTokens(const Tokenizer &tokenizer, size_t count) {
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < count && i < tokenizer.size(); ++i)
+    if (const auto id = static_cast<int32_t>(i); tokenizer.hasPiece(id) && tokenizer.isSpecial(id))
+      ids.push_back(id);
+  return ids;
+}
+
 std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &tokenizer,
                                                            size_t vocabulary) {
   std::vector<std::string> texts = tokenBytes(tokenizer, vocabulary);
   std::vector<bool> special(vocabulary);
-  for (size_t i = 0; i < vocabulary && i < tokenizer.size(); ++i)
-    if (const auto id = static_cast<int32_t>(i);
-        tokenizer.hasPiece(id) && tokenizer.isSpecial(id)) {
-      texts[i] = tokenizer.piece(id);
-      special[i] = true;
-    }
+  for (const int32_t id : specialTokens(tokenizer, vocabulary)) {
+    texts[size_t(id)] = tokenizer.piece(id);
+    special[size_t(id)] = true;
+  }
   return std::make_shared<const guided::SpelledTokens>(std::move(texts), special);
+}
+
+std::vector<std::string> guidedBytes(const Tokenizer &tokenizer, size_t vocabulary) {
+  std::vector<std::string> bytes = tokenBytes(tokenizer, vocabulary);
+  for (const int32_t id : specialTokens(tokenizer, vocabulary))
+    bytes[size_t(id)] = guided::specialBytes(tokenizer.piece(id));
+  return bytes;
+}
+
+guided::SpecialNames specialNames(const Tokenizer &tokenizer) {
+  std::vector<std::string> names;
+  for (const int32_t id : specialTokens(tokenizer, tokenizer.size()))
+    names.emplace_back(tokenizer.piece(id));
+  return guided::SpecialNames(std::move(names));
 }
 
 std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabulary) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/guided/MarkedConstraint.h"
+#include "runtime/guided/SpecialTokens.h"
 
 #include <cstddef>
 #include <string>
@@ -16,6 +17,12 @@ class Tokenizer;
 /// they are, one behind the other, what a Detokenizer gives of it after a prompt, where that is
 /// UTF-8 and spaces are not cleaned up. Empty for special tokens and ids without a piece.
 std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabulary);
+
+/// The same with special tokens, which have guided::specialBytes().
+std::vector<std::string> guidedBytes(const Tokenizer &tokenizer, size_t vocabulary);
+
+/// The names of the special tokens.
+guided::SpecialNames specialNames(const Tokenizer &tokenizer);
 
 /// The same with special tokens, which have their names.
 std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &tokenizer,

@@ -9,7 +9,9 @@
 
 namespace ingot::runtime::guided {
 
-std::string plainSpelling(std::string_view text) {
+std::string plainSpelling(std::string_view text, Spelling spelling) {
+  if (spelling == Spelling::Utf8)
+    return std::string(text);
   static constexpr std::string_view shortOnes = "\b\f\n\r\t", letters = "bfnrt";
   static constexpr char digits[] = "0123456789abcdef";
   std::string result;
@@ -33,21 +35,18 @@ static size_t lengthOf(char lead) {
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-static ExpressionId writtenCharacter(ExpressionArena &arena, std::string_view character) {
+static ExpressionId writtenCharacter(ExpressionArena &arena, std::string_view character,
+                                     Spelling spelling) {
   uint8_t byte = uint8_t(character[0]);
   bool isPlain = byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
-  return isPlain ? arena.literal(character) : spelledText(arena, character, Spelling::JsonString);
+  return isPlain ? arena.literal(character) : spelledText(arena, character, spelling);
 }
 
-static ExpressionId spelledCharacter(ExpressionArena &arena, std::string_view character) {
-  return spelledText(arena, character, Spelling::JsonString);
-}
-
-ExpressionId writtenText(ExpressionArena &arena, std::string_view text) {
+ExpressionId writtenText(ExpressionArena &arena, std::string_view text, Spelling spelling) {
   std::vector<ExpressionId> parts;
   for (size_t at = 0; at < text.size();) {
     size_t length = lengthOf(text[at]);
-    parts.push_back(writtenCharacter(arena, text.substr(at, length)));
+    parts.push_back(writtenCharacter(arena, text.substr(at, length), spelling));
     at += length;
   }
   return arena.concatenation(parts);
@@ -57,12 +56,12 @@ ExpressionId writtenText(ExpressionArena &arena, std::string_view text) {
 /// so chains of single texts are no recursion.
 template <class Character>
 static ExpressionId tree(ExpressionArena &arena, std::span<const std::string> texts, size_t from,
-                         const Character &character) {
+                         const Character &character, Spelling spelling) {
   if (texts.size() == 1) {
     std::string_view rest = std::string_view(texts[0]).substr(from);
     std::vector<ExpressionId> parts;
     for (size_t at = 0; at < rest.size(); at += lengthOf(rest[at]))
-      parts.push_back(character(arena, rest.substr(at, lengthOf(rest[at]))));
+      parts.push_back(character(arena, rest.substr(at, lengthOf(rest[at])), spelling));
     return arena.concatenation(parts);
   }
   std::vector<ExpressionId> alternatives;
@@ -76,8 +75,8 @@ static ExpressionId tree(ExpressionArena &arena, std::span<const std::string> te
     while (end < texts.size() && std::string_view(texts[end]).substr(from).starts_with(lead))
       ++end;
     ExpressionId rest =
-        tree(arena, texts.subspan(begin, end - begin), from + lead.size(), character);
-    alternatives.push_back(arena.concatenation(character(arena, lead), rest));
+        tree(arena, texts.subspan(begin, end - begin), from + lead.size(), character, spelling);
+    alternatives.push_back(arena.concatenation(character(arena, lead, spelling), rest));
     begin = end;
   }
   return arena.alternation(alternatives);
@@ -88,7 +87,7 @@ constexpr size_t mostShared = 1024;
 
 template <class Character>
 static ExpressionId treeOf(ExpressionArena &arena, std::span<const std::string> texts,
-                           const Character &character) {
+                           const Character &character, Spelling spelling) {
   if (texts.empty())
     return ExpressionArena::nothing;
   std::vector<std::string> sorted(texts.begin(), texts.end());
@@ -97,19 +96,22 @@ static ExpressionId treeOf(ExpressionArena &arena, std::span<const std::string> 
   bool isDeep = std::any_of(sorted.begin(), sorted.end(),
                             [](const std::string &text) { return text.size() > mostShared; });
   if (!isDeep)
-    return tree(arena, std::span<const std::string>(sorted), 0, character);
+    return tree(arena, std::span<const std::string>(sorted), 0, character, spelling);
   std::vector<ExpressionId> alternatives;
   for (const std::string &text : sorted)
-    alternatives.push_back(tree(arena, std::span<const std::string>(&text, 1), 0, character));
+    alternatives.push_back(
+        tree(arena, std::span<const std::string>(&text, 1), 0, character, spelling));
   return arena.alternation(alternatives);
 }
 
-ExpressionId writtenTexts(ExpressionArena &arena, std::span<const std::string> texts) {
-  return treeOf(arena, texts, writtenCharacter);
+ExpressionId writtenTexts(ExpressionArena &arena, std::span<const std::string> texts,
+                          Spelling spelling) {
+  return treeOf(arena, texts, writtenCharacter, spelling);
 }
 
-ExpressionId anySpelling(ExpressionArena &arena, std::span<const std::string> texts) {
-  return treeOf(arena, texts, spelledCharacter);
+ExpressionId anySpelling(ExpressionArena &arena, std::span<const std::string> texts,
+                         Spelling spelling) {
+  return treeOf(arena, texts, spelledText, spelling);
 }
 
 /// The texts that plainSpelling() gives.
@@ -133,20 +135,21 @@ static ExpressionId plainTexts(ExpressionArena &arena) {
 }
 
 std::optional<std::vector<std::string>> fewTexts(ExpressionArena &arena, ExpressionId id,
-                                                 size_t most) {
+                                                 size_t most, Spelling spelling) {
   struct Begun {
     std::string text;
     ExpressionId rest;
   };
   std::vector<std::string> found;
   // Beginnings of one length lead to different texts: as many as there are, at least.
-  std::vector<Begun> begun{{"", arena.intersection(id, plainTexts(arena))}}, longer;
+  const bool isPlain = spelling == Spelling::Utf8;
+  std::vector<Begun> begun{{"", isPlain ? id : arena.intersection(id, plainTexts(arena))}}, longer;
   for (; !begun.empty(); begun.swap(longer)) {
     longer.clear();
     for (const Begun &one : begun) {
       if (arena.nullable(one.rest))
         found.push_back(one.text);
-      for (int byte = 0x20; byte < 0x100; ++byte) {
+      for (int byte = isPlain ? 0 : 0x20; byte < 0x100; ++byte) {
         const ExpressionId rest = arena.derivative(one.rest, uint8_t(byte));
         if (rest == ExpressionArena::nothing || arena.isEmpty(rest))
           continue;
@@ -159,7 +162,7 @@ std::optional<std::vector<std::string>> fewTexts(ExpressionArena &arena, Express
       return {};
   }
   for (std::string &text : found)
-    text = nlohmann::json::parse('"' + text + '"').get<std::string>();
+    text = isPlain ? text : nlohmann::json::parse('"' + text + '"').get<std::string>();
   std::sort(found.begin(), found.end());
   return found;
 }

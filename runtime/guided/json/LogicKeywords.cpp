@@ -86,7 +86,7 @@ Shape SchemaMeaning::constant(JsonId id) {
          {},
          {}});
   if (value.kind == Kind::String)
-    shape.strings = writtenText(arena, value.text);
+    shape.strings = writtenText(arena, value.text, algebra.spelling);
   if (value.kind == Kind::Array) {
     ArraySet &set = shape.arrays.emplace_back();
     for (JsonId item : value.items)
@@ -116,7 +116,8 @@ Shape SchemaMeaning::notConstant(JsonId id) {
     shape.numbers[0].highExclusive = shape.numbers[1].lowExclusive = true;
   }
   if (value.kind == Kind::String)
-    shape.strings = arena.difference(algebra.text, anySpelling(arena, std::span(&value.text, 1)));
+    shape.strings = arena.difference(
+        algebra.text, anySpelling(arena, std::span(&value.text, 1), algebra.spelling));
   if (value.kind == Kind::Array) {
     size_t count = value.items.size();
     shape.arrays.assign(1, {});
@@ -158,7 +159,7 @@ Shape SchemaMeaning::enumeration(JsonId schema, JsonId value) {
     else
       ShapeAlgebra::join(arena, shape, constant(item));
   }
-  shape.strings = writtenTexts(arena, texts);
+  shape.strings = writtenTexts(arena, texts, algebra.spelling);
   return shape;
 }
 
@@ -174,7 +175,7 @@ Shape SchemaMeaning::notEnumeration(JsonId schema, JsonId value) {
       shape = algebra.meet(shape, notConstant(item));
   }
   if (!texts.empty())
-    shape.strings = arena.difference(shape.strings, anySpelling(arena, texts));
+    shape.strings = arena.difference(shape.strings, anySpelling(arena, texts, algebra.spelling));
   return shape;
 }
 

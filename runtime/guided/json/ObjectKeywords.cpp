@@ -85,7 +85,7 @@ bool SchemaMeaning::readMembers(JsonId schema, ObjectSet &set) {
     if (!isKind(patterns, Kind::Object, "an object of schemas"))
       return false;
     for (const ObjectMember &member : set.members)
-      names.push_back(plainSpelling(member.name));
+      names.push_back(plainSpelling(member.name, algebra.spelling));
     if (!splitByPattern(set, names, patterns))
       return false;
   }
@@ -144,7 +144,7 @@ Shape SchemaMeaning::notAdditionalProperties(JsonId schema, JsonId value) {
   if (properties != noJson)
     for (const JsonMember &member : document[properties].members)
       names.push_back(member.name);
-  ExpressionId taken = anySpelling(arena, names);
+  ExpressionId taken = anySpelling(arena, names, algebra.spelling);
   if (patterns != noJson)
     for (const JsonMember &entry : document[patterns].members)
       taken = arena.alternation(taken, patternTexts(entry.name, entry.value));

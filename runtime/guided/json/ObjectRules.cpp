@@ -27,23 +27,25 @@ bool ShapeGrammar::canCount(const ObjectSet &set, GoalId goal) {
   return false;
 }
 
-Symbol ShapeGrammar::nameSymbol(const std::string &name) {
-  ExpressionId colon = arena.concatenation(spaced(":", ""), spaces());
-  ExpressionId quote = arena.literal("\"");
-  return builder.terminal(arena.concatenation({quote, writtenText(arena, name), quote, colon}));
+/// Of a name that cannot be written: what derives nothing.
+Symbol ShapeGrammar::nameSymbol(const ObjectStyle &style, const std::string &name) {
+  if (!arena.matches(style.names, plainSpelling(name, algebra.spelling)))
+    return builder.rule();
+  return builder.terminal(arena.concatenation(
+      {style.beforeName, writtenText(arena, name, algebra.spelling), style.afterName}));
 }
 
 uint32_t ShapeGrammar::mayMeet(const ObjectSet &set, const std::string &name) {
   uint32_t demands = 0;
   for (size_t i = 0; i < set.demands.size(); ++i)
-    if (arena.matches(set.demands[i].names, plainSpelling(name)))
+    if (arena.matches(set.demands[i].names, plainSpelling(name, algebra.spelling)))
       demands |= 1u << i;
   return demands;
 }
 
 void ShapeGrammar::nameMembers(ObjectRules &rules) {
   for (const ObjectMember &member : rules.set.members) {
-    rules.names.push_back(nameSymbol(member.name));
+    rules.names.push_back(nameSymbol(rules.style, member.name));
     rules.mayMeet.push_back(mayMeet(rules.set, member.name));
   }
   if (!rules.set.others.empty())
@@ -57,36 +59,37 @@ void ShapeGrammar::nameSingles(ObjectRules &rules) {
   std::vector<std::string> all;
   for (const ObjectMember &member : rules.set.members)
     all.push_back(member.name);
-  ExpressionId taken = anySpelling(arena, all);
+  ExpressionId taken = anySpelling(arena, all, algebra.spelling);
   std::erase_if(rules.set.others, [&](const NameClass &entry) {
     if (entry.names == algebra.text)
       return false;
-    auto names =
-        fewTexts(arena, arena.difference(entry.names, taken), mostSingles - rules.single.size());
+    auto names = fewTexts(arena, arena.difference(entry.names, taken),
+                          mostSingles - rules.single.size(), algebra.spelling);
     for (size_t i = 0; names && i < names->size(); ++i)
       rules.single.push_back(
-          {nameSymbol((*names)[i]), entry.goal, mayMeet(rules.set, (*names)[i])});
+          {nameSymbol(rules.style, (*names)[i]), entry.goal, mayMeet(rules.set, (*names)[i])});
     return names.has_value();
   });
 }
 
 /// Names that are not the schema's; for every set of demands those that all of them look for.
 void ShapeGrammar::nameOthers(ObjectRules &rules) {
-  ExpressionId colon = arena.concatenation(spaced(":", ""), spaces());
-  ExpressionId quote = arena.literal("\"");
+  const ObjectStyle &style = rules.style;
   std::vector<std::string> all;
   for (const ObjectMember &member : rules.set.members)
     all.push_back(member.name);
-  ExpressionId taken = anySpelling(arena, all);
+  ExpressionId taken = anySpelling(arena, all, algebra.spelling);
   for (const NameClass &entry : rules.set.others) {
     ExpressionId free = all.empty() ? entry.names : arena.difference(entry.names, taken);
+    free = arena.intersection(free, style.names);
     std::vector<Symbol> &symbols = rules.otherNames.emplace_back();
     for (uint32_t met = 0; met < 1u << rules.set.demands.size(); ++met) {
       ExpressionId names = free;
       for (size_t i = 0; i < rules.set.demands.size(); ++i)
         if (met >> i & 1)
           names = arena.intersection(names, rules.set.demands[i].names);
-      symbols.push_back(builder.terminal(arena.concatenation({quote, names, quote, colon})));
+      symbols.push_back(
+          builder.terminal(arena.concatenation({style.beforeName, names, style.afterName})));
     }
   }
 }
@@ -116,10 +119,10 @@ void ShapeGrammar::writePlace(ObjectRules &rules, MemberPlace at, bool isBehind)
   const uint32_t all = (1u << set.demands.size()) - 1;
   if (isBehind) {
     if (rules.requiredBehind[at.next] == 0 && at.count >= set.least && at.met == all)
-      builder.add(rule, {close[1]});
+      builder.add(rule, {rules.style.close});
     if ((at.next < set.members.size() || !set.others.empty() || !rules.single.empty()) &&
         (set.most == noLimit || at.count < set.most))
-      builder.add(rule, {comma, place(rules, at, false)});
+      builder.add(rule, {rules.style.comma, place(rules, at, false)});
     return;
   }
   if (at.next < set.members.size()) {
@@ -127,7 +130,7 @@ void ShapeGrammar::writePlace(ObjectRules &rules, MemberPlace at, bool isBehind)
     uint32_t may = rules.mayMeet[at.next] & ~at.met;
     for (uint32_t met = 0; met <= all; ++met)
       if (GoalId goal = demanded(set, member.goal, met); goal != noGoal && (met & ~may) == 0)
-        builder.add(rule, {rules.names[at.next], ruleOf(goal),
+        builder.add(rule, {rules.names[at.next], rules.style.valueOf(goal),
                            place(rules, {at.next + 1, at.count + 1, at.met | met}, true)});
     if (!member.required)
       builder.add(rule, {place(rules, {at.next + 1, at.count, at.met}, false)});
@@ -136,18 +139,19 @@ void ShapeGrammar::writePlace(ObjectRules &rules, MemberPlace at, bool isBehind)
   for (size_t i = 0; i < set.others.size(); ++i)
     for (uint32_t met = 0; met <= all; ++met)
       if (GoalId goal = demanded(set, set.others[i].goal, met); goal != noGoal && !(met & at.met))
-        builder.add(rule, {rules.otherNames[i][met], ruleOf(goal),
+        builder.add(rule, {rules.otherNames[i][met], rules.style.valueOf(goal),
                            place(rules, {at.next, at.count + 1, at.met | met, at.used}, true)});
   for (size_t i = 0; i < rules.single.size(); ++i)
     for (uint32_t met = 0; met <= all; ++met)
       if (GoalId goal = demanded(set, rules.single[i].goal, met);
           goal != noGoal && !(at.used >> i & 1) && !(met & ~(rules.single[i].mayMeet & ~at.met)))
         builder.add(rule,
-                    {rules.single[i].name, ruleOf(goal),
+                    {rules.single[i].name, rules.style.valueOf(goal),
                      place(rules, {at.next, at.count + 1, at.met | met, at.used | 1u << i}, true)});
 }
 
-void ShapeGrammar::writeObject(Symbol rule, const ObjectSet &whole, GoalId goal) {
+void ShapeGrammar::writeObject(Symbol rule, const ObjectSet &whole, GoalId goal,
+                               const ObjectStyle &written) {
   ObjectSet set = whole;
   bool hasMembers = std::any_of(set.members.begin(), set.members.end(),
                                 [](const ObjectMember &member) { return member.goal != noGoal; });
@@ -168,13 +172,13 @@ void ShapeGrammar::writeObject(Symbol rule, const ObjectSet &whole, GoalId goal)
   if (set.least <= requiredBehind[0])
     set.least = 0;
   if (set.least == 0 && requiredBehind[0] == 0)
-    builder.add(rule, {empty[1]});
+    builder.add(rule, {written.empty});
   if (set.most == 0)
     return;
   uint64_t counted = set.most != noLimit ? set.most : set.least;
-  ObjectRules rules{set, {}, {}, {}, {}, std::move(requiredBehind), counted, {}, {}, {}};
+  ObjectRules rules{set, written, {}, {}, {}, {}, std::move(requiredBehind), counted, {}, {}, {}};
   nameMembers(rules);
-  builder.add(rule, {open[1], place(rules, {0, 0, 0}, false)});
+  builder.add(rule, {written.open, place(rules, {0, 0, 0}, false)});
   while (!rules.todo.empty() && meaning.status().ok()) {
     MemberPlace at = rules.todo.back();
     rules.todo.pop_back();

@@ -199,7 +199,7 @@ Shape SchemaMeaning::notMultipleOf(JsonId schema, JsonId value) {
 
 /// Strings by the number of their code points.
 ExpressionId SchemaMeaning::lengths(uint64_t least, uint64_t most) {
-  ExpressionId character = spelled(arena, CharacterSet::all(), Spelling::JsonString);
+  ExpressionId character = spelled(arena, CharacterSet::all(), algebra.spelling);
   return arena.repeat(character, uint32_t(least),
                       most == noLimit ? ExpressionArena::unbounded : uint32_t(most));
 }
@@ -240,7 +240,7 @@ ExpressionId SchemaMeaning::patternTexts(std::string_view pattern, JsonId at) {
   if (!isNew)
     return place->second;
   RegexOptions options;
-  options.spelling = Spelling::JsonString;
+  options.spelling = algebra.spelling;
   options.search = true;
   Result<ExpressionId> texts = readRegex(arena, pattern, options);
   if (!texts.ok())
@@ -278,7 +278,7 @@ Shape SchemaMeaning::format(JsonId schema, JsonId value) {
     return any();
   auto [place, isNew] = formats.try_emplace(name, ExpressionArena::nothing);
   if (isNew) {
-    Result<ExpressionId> texts = formatTexts(arena, name);
+    Result<ExpressionId> texts = formatTexts(arena, name, algebra.spelling);
     if (!texts.ok())
       return refuse(value, texts.status().message(), texts.status().code());
     place->second = *texts;

@@ -2,35 +2,23 @@
 // From the text of a schema to its grammar.
 #include "runtime/guided/json/SchemaGrammar.h"
 
-#include "runtime/guided/json/SchemaMeaning.h"
-#include "runtime/guided/json/ShapeGrammar.h"
+#include "runtime/guided/json/SchemaRules.h"
 
 namespace ingot::runtime::guided {
 
 Result<std::shared_ptr<const Grammar>> schemaGrammar(std::string_view schema,
                                                      const JsonForm &form) {
-  Result<JsonDocument> document = JsonDocument::read(schema);
-  if (!document.ok())
-    return document.status();
-  Result<SchemaIndex> index = SchemaIndex::of(*document);
-  if (!index.ok())
-    return index.status();
   GrammarBuilder builder;
-  Goals goals;
-  ShapeAlgebra algebra(builder.expressions(), goals);
-  SchemaMeaning meaning(*document, *index, algebra);
-  ShapeGrammar writer(builder, meaning, algebra, form);
-  GoalId root = goals.of({0});
-  Symbol value = writer.ruleOf(root);
-  if (Status status = writer.finish(); !status.ok())
+  Result<std::unique_ptr<SchemaRules>> rules = SchemaRules::read(builder, schema, form);
+  if (!rules.ok())
+    return std::move(rules).status();
+  Status status = (*rules)->finish();
+  if (status.ok())
+    status = (*rules)->check(builder.productive());
+  if (!status.ok())
     return status;
-  std::vector<bool> productive = builder.productive();
-  if (Status status = meaning.status(); !status.ok())
-    return status;
-  if (!productive[value.index()])
-    return Status::error("INGOT-E6613", meaning.placeOf(writer.impossible(root, productive)) +
-                                            ": no value matches the schema");
-  Symbol start = builder.sequence({writer.space(), value, writer.space()});
+  const Symbol space = (*rules)->space();
+  const Symbol start = builder.sequence({space, (*rules)->value(), space});
   return std::move(builder).build(start);
 }
 

@@ -47,9 +47,9 @@ std::vector<GoalPart> Goals::parts(GoalId id) const {
   return result;
 }
 
-ShapeAlgebra::ShapeAlgebra(ExpressionArena &arena, Goals &goals)
-    : arena(arena), goals(goals),
-      text(arena.star(spelled(arena, CharacterSet::all(), Spelling::JsonString))) {}
+ShapeAlgebra::ShapeAlgebra(ExpressionArena &arena, Goals &goals, Spelling spelling)
+    : arena(arena), goals(goals), spelling(spelling),
+      text(arena.star(spelled(arena, CharacterSet::all(), spelling))) {}
 
 bool ShapeAlgebra::spend(size_t steps) {
   spent += steps;
@@ -158,13 +158,13 @@ bool ShapeAlgebra::meetArrays(const ArraySet &left, const ArraySet &right, Array
 }
 
 GoalId ShapeAlgebra::otherGoal(const ObjectSet &set, const std::string &name) {
-  std::string spelling;
+  std::string written;
   for (const NameClass &entry : set.others) {
     if (entry.names == text)
       return entry.goal;
-    if (spelling.empty())
-      spelling = plainSpelling(name);
-    if (arena.matches(entry.names, spelling))
+    if (written.empty())
+      written = plainSpelling(name, spelling);
+    if (arena.matches(entry.names, written))
       return entry.goal;
   }
   return noGoal;

@@ -3,7 +3,7 @@
 // is below (members, items) is a goal: a conjunction of schemas not looked into yet.
 #pragma once
 
-#include "runtime/guided/Expression.h"
+#include "runtime/guided/Characters.h"
 #include "runtime/guided/json/Decimal.h"
 
 #include <cstdint>
@@ -65,7 +65,7 @@ struct ObjectMember {
 
 /// Members of all names that match.
 struct NameClass {
-  ExpressionId names; ///< as between the quotes of a JSON string
+  ExpressionId names; ///< in the spelling of the algebra
   GoalId goal;
   bool implied = true; ///< no keyword says that there are such members
 
@@ -74,7 +74,7 @@ struct NameClass {
 
 /// At least one member with such a name has such a value.
 struct MemberDemand {
-  ExpressionId names; ///< as between the quotes of a JSON string
+  ExpressionId names; ///< in the spelling of the algebra
   GoalId goal;
 
   bool operator==(const MemberDemand &) const = default;
@@ -94,7 +94,7 @@ struct ObjectSet {
 struct Shape {
   bool null = false, no = false, yes = false;
   std::vector<NumberSet> numbers;
-  ExpressionId strings = ExpressionArena::nothing; ///< as between the quotes of a JSON string
+  ExpressionId strings = ExpressionArena::nothing; ///< in the spelling of the algebra
   std::vector<ArraySet> arrays;
   std::vector<ObjectSet> objects;
 
@@ -134,7 +134,8 @@ private:
 /// Intersections and unions of shapes.
 class ShapeAlgebra {
 public:
-  ShapeAlgebra(ExpressionArena &arena, Goals &goals);
+  /// `spelling`: of strings and of the names of members.
+  ShapeAlgebra(ExpressionArena &arena, Goals &goals, Spelling spelling = Spelling::JsonString);
 
   /// Every value.
   Shape any() const;
@@ -151,7 +152,8 @@ public:
 
   ExpressionArena &arena;
   Goals &goals;
-  ExpressionId text; ///< every text between the quotes of a JSON string
+  const Spelling spelling;
+  ExpressionId text; ///< every text, spelled so
 
   /// The goal of the members named so that are not in `set.members`.
   GoalId otherGoal(const ObjectSet &set, const std::string &name);

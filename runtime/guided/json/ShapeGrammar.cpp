@@ -21,14 +21,41 @@ ShapeGrammar::ShapeGrammar(GrammarBuilder &builder, SchemaMeaning &meaning, Shap
                            const JsonForm &form)
     : builder(builder), meaning(meaning), algebra(algebra), arena(builder.expressions()),
       form(form) {
-  static constexpr std::string_view brackets[2][2] = {{"[", "]"}, {"{", "}"}};
-  for (int i = 0; i < 2; ++i) {
-    open[i] = builder.terminal(spaced("", brackets[i][0]));
-    close[i] = builder.terminal(spaced(brackets[i][1], ""));
-    empty[i] = builder.terminal(
-        arena.concatenation(spaced("", brackets[i][0]), arena.literal(brackets[i][1])));
-  }
+  const auto hollow = [&](std::string_view begin, std::string_view end) {
+    return builder.terminal(arena.concatenation(spaced("", begin), arena.literal(end)));
+  };
+  open = builder.terminal(spaced("", "["));
+  close = builder.terminal(spaced("]", ""));
+  empty = hollow("[", "]");
   comma = builder.terminal(arena.concatenation(spaced(",", ""), spaces()));
+  style.open = builder.terminal(spaced("", "{"));
+  style.close = builder.terminal(spaced("}", ""));
+  style.empty = hollow("{", "}");
+  style.comma = comma;
+  const ExpressionId colon = arena.concatenation(spaced(":", ""), spaces());
+  if (form.notation == Notation::Gemma) {
+    // Its readers end a name at the colon, and take none of these for a part of one.
+    CharacterSet barred({{0, ' '}, {'"', '"'}, {'\'', '\''}});
+    for (const char character : std::string_view("{}[](),<>:"))
+      barred.add(char32_t(character), char32_t(character));
+    style.beforeName = ExpressionArena::empty;
+    style.afterName = colon;
+    style.names = arena.repeat(spelled(arena, barred.complement(), Spelling::Utf8), 1);
+  } else {
+    style.beforeName = arena.literal(form.quote);
+    style.afterName = arena.concatenation(style.beforeName, colon);
+    style.names = permitted(style.names);
+  }
+  style.valueOf = [this](GoalId goal) { return ruleOf(goal); };
+}
+
+/// Those of `texts` that may stand there.
+ExpressionId ShapeGrammar::permitted(ExpressionId texts) {
+  if (form.barred.empty())
+    return texts;
+  return arena.difference(
+      texts, arena.concatenation({ExpressionArena::anything, arena.literal(form.barred),
+                                  ExpressionArena::anything}));
 }
 
 ExpressionId ShapeGrammar::spaces() {
@@ -46,24 +73,32 @@ ExpressionId ShapeGrammar::spaced(std::string_view before, std::string_view afte
 
 Symbol ShapeGrammar::space() { return builder.terminal(spaces()); }
 
-Symbol ShapeGrammar::ruleOf(GoalId goal) {
-  auto found = rules.find(goal);
+Symbol ShapeGrammar::ruleOf(Wanted wanted) {
+  auto found = rules.find(wanted.key());
   if (found != rules.end())
     return found->second;
   Symbol rule = builder.rule();
-  rules.emplace(goal, rule);
-  todo.push_back(goal);
+  rules.emplace(wanted.key(), rule);
+  todo.push_back(wanted);
+  return rule;
+}
+
+Symbol ShapeGrammar::objectRule(GoalId goal, const ObjectStyle &written) {
+  const Symbol rule = builder.rule();
+  const std::vector<ObjectSet> sets = meaning.shape(goal).objects;
+  for (const ObjectSet &set : sets)
+    writeObject(rule, set, goal, written);
   return rule;
 }
 
 Status ShapeGrammar::finish() {
   while (!todo.empty() && meaning.status().ok()) {
-    GoalId goal = todo.back();
+    const Wanted wanted = todo.back();
     todo.pop_back();
     if (rules.size() > mostGoals)
-      return Status::error("INGOT-E6614", meaning.placeOf(goal) +
+      return Status::error("INGOT-E6614", meaning.placeOf(wanted.goal) +
                                               ": the schema has more than 50000 different places");
-    write(goal);
+    write(wanted);
   }
   return meaning.status();
 }
@@ -76,25 +111,28 @@ bool ShapeGrammar::spendRules(size_t count, GoalId goal) {
   return false;
 }
 
-void ShapeGrammar::write(GoalId goal) {
+void ShapeGrammar::write(Wanted wanted) {
+  const GoalId goal = wanted.goal;
   const Shape shape = meaning.shape(goal);
-  Symbol rule = rules.at(goal);
+  const bool isPython = form.notation == Notation::Python;
+  Symbol rule = rules.at(wanted.key());
   if (shape.null)
-    builder.add(rule, {builder.literal("null")});
+    builder.add(rule, {builder.literal(isPython ? "None" : "null")});
   if (shape.no)
-    builder.add(rule, {builder.literal("false")});
+    builder.add(rule, {builder.literal(isPython ? "False" : "false")});
   if (shape.yes)
-    builder.add(rule, {builder.literal("true")});
+    builder.add(rule, {builder.literal(isPython ? "True" : "true")});
   if (!shape.numbers.empty())
     writeNumbers(rule, shape.numbers, goal);
   // A search for a text is bounded here: the builder asks again, and finds what is known.
-  if (!arena.isEmpty(shape.strings, mostSearched))
-    builder.add(rule, {builder.terminal(arena.concatenation(
-                          {arena.literal("\""), shape.strings, arena.literal("\"")}))});
+  if (wanted.strings && !arena.isEmpty(shape.strings, mostSearched))
+    builder.add(rule, {builder.terminal(
+                          arena.concatenation({arena.literal(form.quote), permitted(shape.strings),
+                                               arena.literal(form.quote)}))});
   for (const ArraySet &set : shape.arrays)
     writeArray(rule, set, goal);
   for (const ObjectSet &set : shape.objects)
-    writeObject(rule, set, goal);
+    writeObject(rule, set, goal, style);
 }
 
 void ShapeGrammar::writeNumbers(Symbol rule, const std::vector<NumberSet> &numbers, GoalId goal) {
@@ -126,7 +164,7 @@ void ShapeGrammar::writeArray(Symbol rule, const ArraySet &set, GoalId goal) {
 /// The first items one by one, the rest as one list.
 void ShapeGrammar::writeTuple(Symbol rule, const ArraySet &set) {
   if (set.least == 0)
-    builder.add(rule, {empty[0]});
+    builder.add(rule, {empty});
   if (set.most == 0)
     return;
   size_t count = set.first.size();
@@ -139,19 +177,19 @@ void ShapeGrammar::writeTuple(Symbol rule, const ArraySet &set) {
                              most);
   };
   if (count == 0) {
-    builder.add(rule, {open[0], rest(0), close[0]});
+    builder.add(rule, {open, rest(0), close});
     return;
   }
   Symbol at = builder.rule();
-  builder.add(rule, {open[0], ruleOf(set.first[0]), at});
+  builder.add(rule, {open, ruleOf(set.first[0]), at});
   for (size_t done = 1; done <= count; ++done) {
     if (done >= set.least)
-      builder.add(at, {close[0]});
+      builder.add(at, {close});
     if (done >= set.most)
       return;
     if (done == count) {
       if (set.rest != noGoal)
-        builder.add(at, {comma, rest(done), close[0]});
+        builder.add(at, {comma, rest(done), close});
       return;
     }
     Symbol next = builder.rule();
@@ -212,14 +250,14 @@ void ShapeGrammar::writeCounted(Symbol rule, const ArraySet &set, GoalId goal) {
   };
   Counts none(kinds + 1, 0);
   if (mayEnd(none))
-    builder.add(rule, {empty[0]});
-  addItems(rule, open[0], none);
+    builder.add(rule, {empty});
+  addItems(rule, open, none);
   while (!open_.empty() && spendRules(states.size(), goal) && meaning.status().ok()) {
     Counts counts = open_.back();
     open_.pop_back();
     Symbol from = states.at(counts);
     if (mayEnd(counts))
-      builder.add(from, {close[0]});
+      builder.add(from, {close});
     addItems(from, comma, counts);
   }
 }
@@ -239,11 +277,11 @@ void ShapeGrammar::writeDistinct(Symbol rule, const ArraySet &set, GoalId goal) 
   for (size_t used = 0; used < states.size(); ++used) {
     uint64_t count = uint64_t(std::popcount(used));
     if (count >= set.least)
-      builder.add(used ? states[used] : rule, {used ? close[0] : empty[0]});
+      builder.add(used ? states[used] : rule, {used ? close : empty});
     for (size_t i = 0; i < constants.size() && count < set.most; ++i)
       if (!(used >> i & 1))
         builder.add(used ? states[used] : rule,
-                    {used ? comma : open[0], ruleOf(constants[i]), states[used | size_t(1) << i]});
+                    {used ? comma : open, ruleOf(constants[i]), states[used | size_t(1) << i]});
   }
 }
 
@@ -262,7 +300,7 @@ GoalId ShapeGrammar::impossible(GoalId root, const std::vector<bool> &productive
         needed.push_back(itemGoal(set, 0));
     GoalId next = goal;
     for (GoalId candidate : needed) {
-      auto rule = rules.find(candidate);
+      auto rule = rules.find(Wanted{candidate}.key());
       if (rule != rules.end() && !productive[rule->second.index()] && candidate != goal)
         next = candidate;
     }

@@ -6,12 +6,23 @@
 #include "runtime/guided/json/JsonForm.h"
 #include "runtime/guided/json/SchemaMeaning.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 namespace ingot::runtime::guided {
+
+/// How the members of an object are written.
+struct ObjectStyle {
+  Symbol open, close, empty; ///< `empty`: of an object without members
+  Symbol comma;              ///< between two members
+  ExpressionId beforeName = ExpressionArena::empty, afterName = ExpressionArena::empty;
+  ExpressionId names = ExpressionArena::anything; ///< those that can be written
+  /// The rule of a member's value, by its goal.
+  std::function<Symbol(GoalId)> valueOf;
+};
 
 /// For one grammar. Lists of items and members are rules that recur to the right, each with the
 /// closing bracket in it.
@@ -21,7 +32,13 @@ public:
                const JsonForm &form);
 
   /// The rule of a goal; its alternatives come with finish().
-  Symbol ruleOf(GoalId goal);
+  Symbol ruleOf(GoalId goal) { return ruleOf(Wanted{goal}); }
+  /// The same without the strings that match.
+  Symbol ruleWithoutStrings(GoalId goal) { return ruleOf(Wanted{goal, false}); }
+  /// A rule of the objects that match, written so.
+  Symbol objectRule(GoalId goal, const ObjectStyle &style);
+  /// As they are in the values of this grammar.
+  const ObjectStyle &objectStyle() const { return style; }
   /// Writes the rules of all goals that are asked for, those of their parts too.
   Status finish();
   /// The deepest goal that no value matches and that is the reason why none matches `root`.
@@ -31,6 +48,11 @@ public:
   Symbol space();
 
 private:
+  struct Wanted {
+    GoalId goal;
+    bool strings = true;
+    uint64_t key() const { return uint64_t(goal) << 1 | strings; }
+  };
   /// Counts of a list of items so far: how many, and how many match each `contained`.
   using Counts = std::vector<uint64_t>;
   /// A list of members: the next one that may come, and how many there are as far as counted.
@@ -50,6 +72,7 @@ private:
   /// One object's rules while they are written.
   struct ObjectRules {
     ObjectSet &set;
+    const ObjectStyle &style;
     std::vector<Symbol> names;                   ///< with the colon, of `set.members`
     std::vector<std::vector<Symbol>> otherNames; ///< of `set.others`, by the demands they meet
     std::vector<uint32_t> mayMeet;               ///< demands that a member's name meets
@@ -60,18 +83,20 @@ private:
     std::vector<MemberPlace> todo;
   };
 
-  void write(GoalId goal);
+  Symbol ruleOf(Wanted wanted);
+  void write(Wanted wanted);
   void writeNumbers(Symbol rule, const std::vector<NumberSet> &numbers, GoalId goal);
   void writeArray(Symbol rule, const ArraySet &set, GoalId goal);
   void writeTuple(Symbol rule, const ArraySet &set);
   void writeCounted(Symbol rule, const ArraySet &set, GoalId goal);
   void writeDistinct(Symbol rule, const ArraySet &set, GoalId goal);
-  void writeObject(Symbol rule, const ObjectSet &whole, GoalId goal);
+  void writeObject(Symbol rule, const ObjectSet &whole, GoalId goal, const ObjectStyle &style);
   bool canCount(const ObjectSet &set, GoalId goal);
   void nameMembers(ObjectRules &rules);
   void nameOthers(ObjectRules &rules);
   void nameSingles(ObjectRules &rules);
-  Symbol nameSymbol(const std::string &name);
+  ExpressionId permitted(ExpressionId texts);
+  Symbol nameSymbol(const ObjectStyle &style, const std::string &name);
   uint32_t mayMeet(const ObjectSet &set, const std::string &name);
   GoalId demanded(const ObjectSet &set, GoalId goal, uint32_t met);
   Symbol place(ObjectRules &rules, MemberPlace at, bool isBehind);
@@ -86,9 +111,10 @@ private:
   ShapeAlgebra &algebra;
   ExpressionArena &arena;
   JsonForm form;
-  std::unordered_map<GoalId, Symbol> rules;
-  std::vector<GoalId> todo;
-  Symbol open[2], close[2], empty[2], comma; ///< brackets of arrays [0] and objects [1]
+  std::unordered_map<uint64_t, Symbol> rules;
+  std::vector<Wanted> todo;
+  Symbol open, close, empty, comma; ///< of arrays
+  ObjectStyle style;
 };
 
 } // namespace ingot::runtime::guided

@@ -157,7 +157,8 @@ static std::string withWideCharacters(std::string text) {
   return text;
 }
 
-Result<ExpressionId> formatTexts(ExpressionArena &arena, std::string_view format) {
+Result<ExpressionId> formatTexts(ExpressionArena &arena, std::string_view format,
+                                 Spelling spelling) {
   bool isPublished = false;
   for (std::string_view name : published)
     isPublished |= name == format;
@@ -170,11 +171,11 @@ Result<ExpressionId> formatTexts(ExpressionArena &arena, std::string_view format
   if (isWide)
     expression = withWideCharacters(std::move(expression));
   RegexOptions options;
-  options.spelling = Spelling::JsonString;
+  options.spelling = spelling;
   Result<ExpressionId> texts = readRegex(arena, expression, options);
   if (!texts.ok() || (format != "hostname" && format != "email"))
     return texts;
-  ExpressionId character = spelled(arena, CharacterSet::all(), Spelling::JsonString);
+  ExpressionId character = spelled(arena, CharacterSet::all(), spelling);
   return arena.intersection(*texts, arena.repeat(character, 1, format == "email" ? 254 : 253));
 }
 

@@ -3,16 +3,17 @@
 #pragma once
 
 #include "runtime/core/Status.h"
-#include "runtime/guided/Expression.h"
+#include "runtime/guided/Characters.h"
 
 #include <string_view>
 
 namespace ingot::runtime::guided {
 
-/// The texts of a format, as between the quotes of a JSON string. Dates are of the calendar; leap
+/// The texts of a format, spelled so. Dates are of the calendar; leap
 /// seconds are written in UTC. INGOT-E6611: the format is not known, or no regular language
 /// (`regex`, `idn-hostname`).
-Result<ExpressionId> formatTexts(ExpressionArena &arena, std::string_view format);
+Result<ExpressionId> formatTexts(ExpressionArena &arena, std::string_view format,
+                                 Spelling spelling);
 
 /// Whole numbers from `low` to `high`: formats of OpenAPI and of Rust's schemas.
 struct WholeRange {

@@ -55,7 +55,7 @@ SchemaMeaning::Case SchemaMeaning::ownCase(JsonId schema, bool outermost) {
     else if (member.name == "contains")
       hasContains = true;
   }
-  own.names = arena.alternation(own.names, anySpelling(arena, names));
+  own.names = arena.alternation(own.names, anySpelling(arena, names, algebra.spelling));
   own.names = own.names == algebra.text ? own.names : arena.intersection(own.names, algebra.text);
   return own;
 }
