@@ -3,7 +3,7 @@
 #include "tests/unit/chat/ParsedAnswer.h"
 
 #include "runtime/chat/CallFormat.h"
-#include "runtime/guided/Recognizer.h"
+#include "runtime/guided/GrammarConstraint.h"
 #include "runtime/guided/json/SchemaGrammar.h"
 
 #include <cstdlib>
@@ -95,16 +95,18 @@ public:
     const AnswerFamilies families = {&noFamily(), &family};
     const Status status = bindCalls(families, settings, form);
     EXPECT_TRUE(status.ok()) << status.toString();
-    Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(form, special);
-    EXPECT_TRUE(grammar.ok()) << grammar.status().toString();
-    if (grammar.ok())
-      recognizer = std::make_unique<guided::Recognizer>(*grammar);
+    Result<std::shared_ptr<const guided::Grammar>> made = grammarOf(form, special);
+    EXPECT_TRUE(made.ok()) << made.status().toString();
+    if (made.ok())
+      grammar = *std::move(made);
   }
 
   /// A whole answer; empty where the walk was too long. It ends at one of `lives` places where it
   /// may.
   std::string walk(unsigned lives = 3) {
     using guided::Recognizer;
+    if (walks++ % 100 == 0) // its states would fill its limit
+      recognizer = std::make_unique<Recognizer>(grammar);
     std::string text;
     Recognizer::State state = recognizer->start();
     while (text.size() < longestWalk) {
@@ -129,9 +131,11 @@ public:
     return {};
   }
 
-  std::unique_ptr<guided::Recognizer> recognizer;
+  std::shared_ptr<const guided::Grammar> grammar; ///< null after a failure
 
 private:
+  std::unique_ptr<guided::Recognizer> recognizer;
+  int walks = 0;
   std::vector<std::string> pieces;
   std::minstd_rand generator;
 };
@@ -192,7 +196,7 @@ TEST(CallFormat, WalksOfRequiredCallsAreCalls) {
       how.settings.parallel = hasSpecial;
       how.settings.promptTail = family->promptPrefix;
       Walker walker(*family, how.settings, specialOf(*family, hasSpecial), 1);
-      ASSERT_TRUE(walker.recognizer);
+      ASSERT_TRUE(walker.grammar);
       int whole = 0;
       for (int i = 0; i < walkCount; ++i) {
         const std::string text = shown(walker.walk());
@@ -222,7 +226,7 @@ TEST(CallFormat, WalksOfStrictToolsAreTextAndCalls) {
       how.settings.tools = allTools(true);
       how.settings.promptTail = family->promptPrefix;
       Walker walker(*family, how.settings, specialOf(*family, hasSpecial), 2);
-      ASSERT_TRUE(walker.recognizer);
+      ASSERT_TRUE(walker.grammar);
       int withCalls = 0;
       for (int i = 0; i < walkCount; ++i) {
         const std::string text = shown(walker.walk(60));
@@ -236,6 +240,43 @@ TEST(CallFormat, WalksOfStrictToolsAreTextAndCalls) {
     }
 }
 
+/// The same by tokens: masks hold what is accepted, special tokens among them.
+TEST(CallFormat, MasksAreOfWhatIsAccepted) {
+  for (const AnswerFamily *family : callFamilies())
+    for (const bool isStrict : {false, true}) {
+      SCOPED_TRACE(std::string(family->name) + (isStrict ? " strict" : ""));
+      AnswerSettings settings;
+      settings.tools = allTools(isStrict);
+      settings.mustCall = !isStrict;
+      AnswerForm form;
+      ASSERT_TRUE(bindCalls({&noFamily(), family}, settings, form).ok());
+      const guided::SpecialNames special = specialOf(*family, true);
+      const auto grammar = grammarOf(form, special);
+      ASSERT_TRUE(grammar.ok()) << grammar.status().toString();
+      const std::vector<std::string> tokens = piecesOf(*family, special);
+      const auto vocabulary = std::make_shared<const guided::TokenVocabulary>(tokens);
+      guided::GrammarConstraint answer(std::make_shared<guided::GrammarMasks>(*grammar, vocabulary),
+                                       {});
+      std::minstd_rand generator(4);
+      std::vector<uint32_t> words(vocabulary->words());
+      for (int step = 0; step < 60; ++step) {
+        ASSERT_TRUE(answer.mask(words).ok());
+        std::vector<int32_t> allowed;
+        for (int32_t token = 0; token < int32_t(tokens.size()); ++token) {
+          const bool isAllowed = words[size_t(token) / 32] >> (token % 32) & 1;
+          ASSERT_EQ(answer.accept(token), isAllowed) << tokens[size_t(token)];
+          if (isAllowed) {
+            allowed.push_back(token);
+            answer.rollback(1);
+          }
+        }
+        if (allowed.empty())
+          break;
+        answer.accept(allowed[generator() % allowed.size()]);
+      }
+    }
+}
+
 TEST(CallFormat, OneToolThatIsNamed) {
   for (const AnswerFamily *family : callFamilies()) {
     SCOPED_TRACE(family->name);
@@ -246,7 +287,7 @@ TEST(CallFormat, OneToolThatIsNamed) {
     how.settings.onlyTool = "now";
     how.settings.parallel = false;
     Walker walker(*family, how.settings, {}, 3);
-    ASSERT_TRUE(walker.recognizer);
+    ASSERT_TRUE(walker.grammar);
     for (int i = 0; i < 10; ++i) {
       const std::string text = shown(walker.walk());
       if (text.empty())
