@@ -112,6 +112,56 @@ class ServerGuided(harness.FablesTest):
         self.assertFalse(message["content"])
         self.assertGreater(len(message["reasoning_content"]), 10)
 
+    def test_thoughts_end_at_their_limit(self):
+        template = self.folder / "t.jinja"
+        template.write_text(THINKING)
+        server = self.start("--chat-template", template, "--max-reasoning-tokens", 12)
+        count = lambda said: said["usage"]["completion_tokens_details"]["reasoning_tokens"]
+        text = lambda choice: choice["message"]["reasoning_content"]
+        free = self.chat(server, seed=5, max_tokens=10, thinking_token_budget=-1)
+        for words, most in (({}, 12), ({"thinking_token_budget": 5}, 5),
+                            ({"thinking_budget_tokens": 1}, 1), ({"reasoning": {"max_tokens": 50}}, 12),
+                            ({"thinking": {"type": "enabled", "budget_tokens": 3}}, 3)):
+            with self.subTest(words=words):
+                whole = self.chat(server, seed=5, **words)
+                [choice] = whole["choices"]
+                self.assertTrue(choice["message"]["content"])
+                self.assertNotIn("think>", choice["message"]["content"])
+                # Up to there the answer is the one without a limit.
+                self.assertTrue(text(choice).startswith(text(free["choices"][0])) or
+                                text(free["choices"][0]).startswith(text(choice).rstrip("\ufffd")))
+                # The closing marker is counted with the thought in usage, as it ever was.
+                tokens = self.ask(server, "/tokenize", prompt=text(choice),
+                                  add_special_tokens=False)["count"]
+                self.assertLessEqual(tokens, most)
+                self.assertGreaterEqual(count(whole), most)
+                streamed = self.chat(server, seed=5, stream=True, **words)
+                deltas = [event["choices"][0]["delta"] for event in streamed if event["choices"]]
+                for name in ("reasoning_content", "content"):
+                    self.assertEqual("".join(delta.get(name) or "" for delta in deltas),
+                                     choice["message"][name])
+        # Nothing is thought, and the choices differ.
+        said = self.chat(server, seed=5, reasoning_effort="none", n=3)
+        self.assertFalse(any(text(choice) for choice in said["choices"]))
+        self.assertGreater(len({choice["message"]["content"] for choice in said["choices"]}), 1)
+        # Behind it the answer has its form, and other wishes have no say at the end of a thought.
+        for words in ({}, {"thinking_token_budget": 0}, {"bad_words": ["think"]}):
+            said = self.chat(server, structured_outputs={"choice": ["yes", "no"]}, **words)
+            self.assertIn(said["choices"][0]["message"]["content"], ("yes", "no"))
+        said = self.chat(server, bad_words=["think"], thinking_token_budget=2)
+        self.assertTrue(said["choices"][0]["message"]["content"])
+        said = self.ask(server, "/v1/messages", max_tokens=40, temperature=1.0,
+                        thinking={"type": "enabled", "budget_tokens": 4},
+                        messages=[{"role": "user", "content": "Once"}])
+        self.assertEqual([block["type"] for block in said["content"]], ["thinking", "text"])
+        said = self.ask(server, "/v1/responses", input="Once", max_output_tokens=40,
+                        reasoning={"effort": "low"})
+        self.assertEqual([item["type"] for item in said["output"]], ["reasoning", "message"])
+        error = self.ask(server, "/v1/messages", 400, max_tokens=40, messages=[
+            {"role": "user", "content": "Once"}], thinking={"type": "enabled",
+                                                            "budget_tokens": "few"})["error"]
+        self.assertIn("thinking.budget_tokens", error["message"])
+
     def test_refusals_name_the_place(self):
         server = self.start()
         for words, code, where in (
