@@ -564,6 +564,18 @@ bool isThinking(const AnswerFamily &family, std::string_view promptTail) {
              std::string_view::npos;
 }
 
+std::vector<std::string_view> callsEndingThoughts(const AnswerFamily &tools) {
+  std::vector<std::string_view> opens;
+  if (!tools.callsEndReasoning)
+    return opens;
+  for (const CallForm &form : tools.forms)
+    if (std::ranges::any_of(tools.tokens, [&](std::string_view token) {
+          return form.open.find(token) != std::string_view::npos;
+        }))
+      opens.push_back(form.open);
+  return opens;
+}
+
 std::span<const std::string_view> markers(const AnswerFamily &family) { return family.tokens; }
 
 } // namespace ingot::runtime

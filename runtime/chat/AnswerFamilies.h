@@ -119,6 +119,10 @@ AnswerFamilies chooseFamilies(std::string_view chatTemplate);
 /// Whether a prompt with this end has the model's thoughts begun and not ended.
 bool isThinking(const AnswerFamily &family, std::string_view promptTail);
 
+/// What calls begin with that end thoughts. A token says nothing else, while other markers may be
+/// talked about.
+std::vector<std::string_view> callsEndingThoughts(const AnswerFamily &tools);
+
 /// Markers that are special tokens in some of the family's vocabularies. These have to be in the
 /// text that a parser gets, while other special tokens are left out of it.
 std::span<const std::string_view> markers(const AnswerFamily &family);

@@ -54,16 +54,9 @@ void AnswerParser::collectMarkers() {
   // Where a text begins, there is no reasoning that it could close but an empty one.
   atStart.add(reasoning->reasoningClose, Role::Close);
   closing.add(reasoning->reasoningClose, Role::Close);
-  // A token says nothing else, while other markers may be talked about.
-  const auto isToken = [&](const CallForm &form) {
-    return std::ranges::any_of(tools->tokens, [&](std::string_view token) {
-      return form.open.find(token) != std::string_view::npos;
-    });
-  };
-  if (tools->callsEndReasoning)
-    for (const CallForm &form : calls.forms())
-      if (isToken(form))
-        closing.add(form.open, Role::Open);
+  if (!calls.forms().empty())
+    for (const std::string_view open : callsEndingThoughts(*tools))
+      closing.add(open, Role::Open);
   if (reasoning->callsEndReasoning && reasoning->reasonsAnywhere)
     later.add(reasoning->reasoningClose, Role::Close);
 }

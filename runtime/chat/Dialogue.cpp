@@ -2,6 +2,8 @@
 // Templates and families of answers, found once; prompts, made for each turn.
 #include "runtime/chat/Dialogue.h"
 
+#include <algorithm>
+
 namespace ingot::runtime {
 
 /// Takes the family that the user has named, if any.
@@ -55,6 +57,13 @@ Result<RenderedPrompt> Dialogue::render(const nlohmann::ordered_json &conversati
   if (!tokenizer)
     return Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids");
   return templates.render(conversation, settings, name);
+}
+
+bool Dialogue::knowsEffort() const {
+  return std::ranges::any_of(templates.names(), [&](std::string_view each) {
+    const TemplateTraits *traits = templates.traits(each);
+    return traits && traits->knowsEffort;
+  });
 }
 
 Result<Dialogue::Turn> Dialogue::begin(const nlohmann::ordered_json &conversation,

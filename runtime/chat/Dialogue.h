@@ -31,6 +31,9 @@ public:
   /// What DialogueOptions called the template; empty: it is the engine's.
   const std::string &templateName() const { return name; }
 
+  /// Whether a template of it is told of efforts.
+  bool knowsEffort() const;
+
   /// What there is to compute, and how the answer is read.
   struct Turn {
     std::vector<int32_t> tokens;      ///< of the prompt

@@ -32,4 +32,10 @@ void tellEffort(nlohmann::ordered_json &variables, const std::string &effort,
     variables["reasoning_effort"] = nearest(asked, traits);
 }
 
+uint64_t mostThoughtOf(std::string_view effort) {
+  constexpr std::array<uint64_t, 5> most = {0, 256, 1024, 4096, 16384};
+  const size_t at = size_t(std::ranges::find(effortScale, effort) - effortScale.begin());
+  return at < most.size() ? most[at] : UINT64_MAX;
+}
+
 } // namespace ingot::runtime

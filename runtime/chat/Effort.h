@@ -4,8 +4,10 @@
 
 #include "runtime/chat/TemplateTraits.h"
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 namespace ingot::runtime {
 
@@ -17,5 +19,10 @@ namespace ingot::runtime {
 /// An empty `effort` adds nothing.
 void tellEffort(nlohmann::ordered_json &variables, const std::string &effort,
                 const TemplateTraits &traits);
+
+/// Tokens of thoughts where an effort is asked for that the template does not know: none for
+/// "none", 256 for "minimal", then 1,024, 4,096 and 16,384 for "high". No limit for all other
+/// words.
+uint64_t mostThoughtOf(std::string_view effort);
 
 } // namespace ingot::runtime

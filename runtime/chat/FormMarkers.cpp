@@ -39,4 +39,20 @@ Result<guided::AnswerMarkers> formMarkers(const AnswerFamilies &families,
   return markers;
 }
 
+guided::AnswerMarkers thoughtMarkers(const AnswerFamilies &families,
+                                     const AnswerSettings &settings) {
+  guided::AnswerMarkers markers;
+  const AnswerFamily &reasoning = *families.reasoning;
+  markers.open = reasoning.reasoningOpen;
+  markers.close = reasoning.reasoningClose;
+  markers.isOpen = isThinking(reasoning, settings.promptTail);
+  markers.mayReopen = reasoning.reasonsAnywhere;
+  if (settings.promptTail.ends_with(reasoning.promptPrefix) && !settings.promptEndsInWords)
+    markers.promptEnd = reasoning.promptPrefix;
+  if (settings.calls)
+    for (const std::string_view call : callsEndingThoughts(*families.tools))
+      markers.calls.emplace_back(call);
+  return markers;
+}
+
 } // namespace ingot::runtime

@@ -14,4 +14,8 @@ namespace ingot::runtime {
 Result<guided::AnswerMarkers> formMarkers(const AnswerFamilies &families,
                                           const AnswerSettings &settings);
 
+/// What limits the thoughts of an answer that has no form, but for how long they are.
+guided::AnswerMarkers thoughtMarkers(const AnswerFamilies &families,
+                                     const AnswerSettings &settings);
+
 } // namespace ingot::runtime

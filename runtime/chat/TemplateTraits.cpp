@@ -103,7 +103,8 @@ private:
 
   void learnEfforts() {
     traits.knowsSwitch = chatTemplate.mentions("enable_thinking");
-    if (!chatTemplate.mentions("reasoning_effort"))
+    traits.knowsEffort = chatTemplate.mentions("reasoning_effort");
+    if (!traits.knowsEffort)
       return;
     for (size_t i = 0; i < effortScale.size(); ++i) {
       Json told = variables;

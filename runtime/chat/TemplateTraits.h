@@ -45,6 +45,7 @@ struct TemplateTraits {
   bool knowsThinking = false;         ///< reasoning of an assistant under the name `thinking`
   bool takesThinkingWithText = false; ///< that beside text and calls
   bool knowsSwitch = false;           ///< the variable `enable_thinking`
+  bool knowsEffort = false;           ///< the variable `reasoning_effort`
   std::array<bool, effortScale.size()> refusesEffort = {}; ///< words of `reasoning_effort`
 };
 

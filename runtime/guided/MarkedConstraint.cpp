@@ -57,11 +57,23 @@ SpelledTokens::passing(const std::string &marker) const {
   return known;
 }
 
+uint64_t SpelledTokens::within(std::span<const int32_t> before, size_t bytes) const {
+  uint64_t count = 0;
+  for (; count < before.size(); ++count) {
+    const size_t size = text(uint32_t(before[before.size() - 1 - count])).size();
+    if (size == 0 || size > bytes)
+      break;
+    bytes -= size;
+  }
+  return count;
+}
+
 MarkedConstraint::MarkedConstraint(std::unique_ptr<TokenConstraint> given, AnswerMarkers around,
                                    std::shared_ptr<const SpelledTokens> spelled,
                                    std::vector<int32_t> stopTokens)
     : answer(std::move(given)), close(std::move(around.close)), mayReopen(around.mayReopen),
-      tokens(std::move(spelled)), stopTokens(std::move(stopTokens)) {
+      mostThought(around.mostThought), tokens(std::move(spelled)),
+      stopTokens(std::move(stopTokens)) {
   if (!close.empty()) {
     passing = tokens->passing(close);
     failure.assign(close.size() + 1, 0);
@@ -82,7 +94,7 @@ MarkedConstraint::MarkedConstraint(std::unique_ptr<TokenConstraint> given, Answe
     first.inAnswer = false;
   } else {
     startMarkers(first, false);
-    if (!markers.empty() && markers[0].kind == Kind::Thought && !mayReopen)
+    if (!markers.empty() && markers[0].kind == Kind::Thought && !mayReopen && mostThought > 0)
       first.partials.push_back({0, 0});
     for (uint32_t i = 0; i < markers.size(); ++i)
       if (!around.promptEnd.empty() && markers[i].text.starts_with(around.promptEnd) &&
@@ -110,7 +122,7 @@ void MarkedConstraint::startMarkers(Place &place, bool behindThought) const {
   place.partials.clear();
   for (uint32_t i = 0; i < markers.size(); ++i) {
     const Kind kind = markers[i].kind;
-    const bool isHere = kind == Kind::Thought ? mayReopen
+    const bool isHere = kind == Kind::Thought ? mayReopen && place.thought < mostThought
                         : kind == Kind::Lines ? behindThought
                                               : !(place.seen >> (i % 32) & 1);
     if (isHere)
@@ -125,29 +137,53 @@ uint32_t MarkedConstraint::closing(uint32_t matched, char byte) const {
   return matched < close.size() && close[matched] == byte ? matched + 1 : 0;
 }
 
-/// Goes on with a thought; false where it would end within the token.
+/// Goes on with a thought by a token, which is counted until it is known to be of the closing
+/// marker; false where that would end within it.
 bool MarkedConstraint::think(Place &place, std::string_view text) const {
+  ++place.thought;
   for (size_t i = 0; i < text.size(); ++i) {
     place.matched = closing(place.matched, text[i]);
     if (place.matched < close.size())
       continue;
     if (i + 1 < text.size())
       return false;
-    place = {.begin = accepted.size() + 1};
+    if (text.size() <= close.size())
+      place.thought -= 1 + tokens->within(accepted, close.size() - text.size());
+    place = {.begin = accepted.size() + 1, .thought = place.thought};
     startMarkers(place, true);
     return true;
   }
   return true;
 }
 
+/// The tokens that go on with the closing marker of a thought that has come to its limit; none
+/// where it has not, or where no token does.
+std::vector<uint32_t> MarkedConstraint::forced(const Place &place) const {
+  if (place.phase != Phase::Thinking || place.thought < mostThought)
+    return {};
+  std::vector<uint32_t> next = tokens->next(std::string_view(close).substr(place.matched));
+  std::erase_if(next, [&](uint32_t token) { return stops(int32_t(token)); });
+  return next;
+}
+
+bool MarkedConstraint::mayThink(const Place &place, int32_t token) const {
+  if (stops(token))
+    return false;
+  const std::vector<uint32_t> next = forced(place);
+  return next.empty() || std::ranges::find(next, uint32_t(token)) != next.end();
+}
+
 /// Behind the end of a marker.
 void MarkedConstraint::pass(Place &place, Kind kind, uint32_t marker) const {
   if (kind == Kind::Thought) {
-    place = {.phase = Phase::Thinking, .inAnswer = false, .begin = place.begin};
+    place = {.phase = Phase::Thinking,
+             .inAnswer = false,
+             .begin = place.begin,
+             .thought = place.thought};
   } else if (kind == Kind::Call) {
     place = {.phase = Phase::Free, .inAnswer = false, .begin = place.begin};
   } else {
-    place = {.seen = place.seen, .begin = accepted.size() + 1};
+    place = {.seen = place.seen, .begin = accepted.size() + 1, .thought = place.thought};
     if (kind == Kind::Frame)
       place.seen |= 1u << (marker % 32);
     startMarkers(place, false);
@@ -202,7 +238,7 @@ bool MarkedConstraint::accept(int32_t token) {
   case Phase::Ended:
     break;
   case Phase::Thinking:
-    isTaken = !stops(token) && isKnown && think(place, tokens->text(uint32_t(token)));
+    isTaken = isKnown && mayThink(place, token) && think(place, tokens->text(uint32_t(token)));
     break;
   case Phase::Free:
     isTaken = isKnown;
@@ -261,6 +297,11 @@ Status MarkedConstraint::mask(std::span<uint32_t> words) {
           setBit(words, token, true);
     return Status::success();
   }
+  if (const std::vector<uint32_t> next = forced(place); !next.empty()) {
+    for (const uint32_t token : next)
+      setBit(words, token, true);
+    return Status::success();
+  }
   const size_t whole = tokens->size() / 32;
   std::ranges::fill(words.first(whole), ~0u);
   for (size_t token = whole * 32; token < tokens->size(); ++token)
@@ -283,6 +324,8 @@ bool MarkedConstraint::mayEnd() const {
     return true;
   return place.phase != Phase::Thinking && place.inAnswer && answer->mayEnd();
 }
+
+bool MarkedConstraint::insists() const { return mustEnd() || !forced(places.back()).empty(); }
 
 bool MarkedConstraint::mustEnd() const {
   const Place &place = places.back();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +20,16 @@ struct AnswerMarkers {
   std::string open = {}, close = {}; ///< around thoughts; both empty: there are none
   bool isOpen = false;               ///< the prompt has begun to think
   bool mayReopen = false;            ///< a thought may follow another
+  /// Tokens of all thoughts of an answer, without their closing markers; then `close` has to come.
+  uint64_t mostThought = unlimited;
   std::vector<std::string> frames = {};
   std::vector<std::string> calls = {}; ///< what follows one of these is no answer, and free
   /// With this end of the prompt a frame may begin.
   std::string promptEnd = {};
 
+  static constexpr uint64_t unlimited = UINT64_MAX;
   bool empty() const { return open.empty() && frames.empty() && calls.empty(); }
+  bool limitsThoughts() const { return !open.empty() && mostThought != unlimited; }
 };
 
 /// A model's tokens by what they spell, special ones with their names. Threads may share it.
@@ -40,6 +45,8 @@ public:
   std::vector<uint32_t> next(std::string_view text) const;
   /// The tokens within which `marker` may end, with more behind it.
   std::shared_ptr<const std::vector<uint32_t>> passing(const std::string &marker) const;
+  /// How many of the last tokens of `before` lie in the last `bytes` of what they spell.
+  uint64_t within(std::span<const int32_t> before, size_t bytes) const;
 
 private:
   std::vector<std::string> texts;
@@ -62,6 +69,7 @@ public:
   Status mask(std::span<uint32_t> words) override;
   bool mayEnd() const override;
   bool mustEnd() const override;
+  bool insists() const override;
 
 private:
   enum class Kind : uint8_t { Thought, Call, Frame, Lines };
@@ -82,6 +90,7 @@ private:
     uint32_t seen = 0;                  ///< a bit for each frame since the last thought
     bool inAnswer = true;               ///< Before, Answer: `answer` has all tokens from `begin` on
     size_t begin = 0;
+    uint64_t thought = 0; ///< tokens of thoughts
   };
 
   void addMarker(std::string text, Kind kind);
@@ -89,7 +98,9 @@ private:
   std::string_view rest(const Partial &partial) const;
   bool mayFollow(const Partial &partial, uint32_t token) const;
   uint32_t closing(uint32_t matched, char byte) const;
+  std::vector<uint32_t> forced(const Place &place) const;
   bool think(Place &place, std::string_view text) const;
+  bool mayThink(const Place &place, int32_t token) const;
   bool goOn(Place &place, int32_t token);
   void pass(Place &place, Kind kind, uint32_t marker) const;
   void startMarkers(Place &place, bool behindThought) const;
@@ -99,6 +110,7 @@ private:
   std::vector<Marker> markers;
   std::string close;
   bool mayReopen;
+  uint64_t mostThought;
   std::vector<uint32_t> failure; ///< of `close`: Knuth, Morris, Pratt (1977)
   std::shared_ptr<const SpelledTokens> tokens;
   std::shared_ptr<const std::vector<uint32_t>> passing;

@@ -34,6 +34,13 @@ public:
 
   /// Whether only stop tokens may follow.
   virtual bool mustEnd() const = 0;
+
+  /// How many tokens may come, whichever they are, before one is refused: at 0 the mask is needed.
+  virtual uint64_t slack() const { return 0; }
+  static constexpr uint64_t forever = UINT64_MAX; ///< it has no say any more
+
+  /// Whether what it allows comes next whatever else is asked of the answer.
+  virtual bool insists() const { return mustEnd(); }
 };
 
 } // namespace ingot::runtime::guided

@@ -2,6 +2,8 @@
 // Fields of a conversation; the shapes of messages and tools.
 #include "runtime/server/ChatRequest.h"
 
+#include "runtime/chat/Effort.h"
+
 #include <algorithm>
 
 namespace ingot::runtime {
@@ -56,18 +58,28 @@ bool readEffort(const Json &value, C &request) {
   return value.is_string();
 }
 
+/// A number of tokens of thoughts; -1: no limit.
+bool readMostThought(const Json &value, C &request) {
+  int64_t most = 0;
+  const bool read = take(value, most, -1, int64_t(1) << 40);
+  request.each.markers.mostThought = most < 0 ? guided::AnswerMarkers::unlimited : uint64_t(most);
+  return read;
+}
+
 /// OpenRouter's object of what others have fields for.
 bool readReasoning(const Json &value, C &request) {
   if (!value.is_object())
     return false;
   for (const auto &[name, member] : value.items()) {
     bool flag = false;
-    bool known = name == "effort" ? readEffort(member, request) : take(member, flag);
+    bool known = name == "effort"       ? readEffort(member, request)
+                 : name == "max_tokens" ? readMostThought(member, request)
+                                        : take(member, flag);
     if (name == "exclude")
       request.includeReasoning &= !flag;
     else if (name == "enabled")
       request.variables["enable_thinking"] = flag;
-    else if (name != "effort")
+    else if (name != "effort" && name != "max_tokens")
       return false;
     if (!known)
       return false;
@@ -104,8 +116,11 @@ const BodyFields<C> &ownFields() {
       {"chat_template_kwargs", {keep<arguments, Json::value_t::object>, "an object"}},
       {"reasoning_effort", {readEffort, "a string"}},
       {"reasoning",
-       {readReasoning, "an object of effort, enabled and exclude: others are not served"}},
-      {"thinking", {readThinking, "an object whose type is enabled, adaptive or disabled"}},
+       {readReasoning,
+        "an object of effort, max_tokens, enabled and exclude: others are not served"}},
+      {"thinking", {readThinking, mustBeThinking}},
+      {"thinking_budget_tokens", {readMostThought, "an integer of at least -1"}}, // llama.cpp's
+      {"thinking_token_budget", {readMostThought, "an integer of at least -1"}},  // vLLM's
       {"enable_thinking", {tell<enableThinking, Json::value_t::boolean>, "true or false"}},
       {"verbosity", {tell<verbosity, Json::value_t::string>, "a string"}},
       {"usage", {readUsage, "an object with include, which is true or false"}},
@@ -187,7 +202,20 @@ bool readThinking(const Json &value, ChatRequest &request) {
     return value == Json::object();
   Json type = value.value("type", Json());
   request.variables["enable_thinking"] = type != "disabled";
+  if (type == "enabled" && value.contains("budget_tokens")) {
+    int64_t most = 0;
+    if (!take(value["budget_tokens"], most, 0, int64_t(1) << 40))
+      return false;
+    request.each.markers.mostThought = uint64_t(most);
+  }
   return type == "enabled" || type == "disabled" || type == "adaptive";
+}
+
+uint64_t mostThought(const ChatRequest &request, bool templateKnowsEffort) {
+  const uint64_t given = request.each.markers.mostThought;
+  if (given != guided::AnswerMarkers::unlimited || templateKnowsEffort)
+    return given;
+  return mostThoughtOf(wordOf(request.conversation, "reasoning_effort"));
 }
 
 void settle(ChatRequest &request) {

@@ -43,8 +43,14 @@ std::optional<ApiError> takeToolChoice(const Json &choice, ChatRequest &request)
 /// A call has to come, of that tool, or of any where the name is empty.
 std::optional<ApiError> requireCall(std::string tool, ChatRequest &request);
 /// Whether a model that can is to think: {"type": "enabled", "adaptive" or "disabled"}, as
-/// Anthropic's clients and those of several servers of chats say it.
+/// Anthropic's clients and those of several servers of chats say it; and for how long.
 bool readThinking(const Json &value, ChatRequest &request);
+inline constexpr const char *mustBeThinking =
+    "an object whose type is enabled, adaptive or disabled; thinking.budget_tokens of an enabled "
+    "one must be an integer of at least 0";
+/// The limit of an answer's thoughts in tokens: the one that is given, else that of an effort which
+/// the template is not told.
+uint64_t mostThought(const ChatRequest &request, bool templateKnowsEffort);
 /// What holds of every path once all fields are read.
 void settle(ChatRequest &request);
 

@@ -50,7 +50,7 @@ const BodyFields<Reading> &ownFields() {
       {"max_tokens", {readMaxTokens, "an integer of at least 0"}},
       {"stop_sequences", {readStops, "a list of strings"}},
       {"stream", {readStream, "true or false"}},
-      {"thinking", {readThought, "an object whose type is enabled, adaptive or disabled"}},
+      {"thinking", {readThought, mustBeThinking}},
       {"chat_template_kwargs", {readKwargs, "an object"}},
       {"tools", {keep<&Reading::tools>, "a list of tools"}},
       {"tool_choice", {keep<&Reading::choice>, "an object with a type"}},

@@ -55,6 +55,10 @@ void addLimitOptions(CommandLine &app, ServerOptions &options) {
       .group(group)
       .frequent()
       .showDefault();
+  app.addOption("--max-reasoning-tokens", options.maxReasoningTokens,
+                "tokens of reasoning in an answer, which goes on behind them; default: no limit")
+      .notNegative()
+      .group(group);
   app.addOption("--max-connections", options.maxConnections, "connections at a time")
       .positive()
       .group(group)

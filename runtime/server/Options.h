@@ -37,10 +37,15 @@ struct ServerOptions {
   int64_t maxHeader = 16 << 10;             ///< bytes
   int64_t headerSeconds = 10;
   int64_t bodySeconds = 60;
-  int64_t writeSeconds = 60;   ///< that a client may take nothing of what waits for it
-  int64_t idleSeconds = 75;    ///< between requests of a connection
-  int64_t requestSeconds = 0;  ///< from a request to its last token; 0: for ever
-  int64_t commentSeconds = 15; ///< of silence, after which a stream gets a comment
+  int64_t writeSeconds = 60;       ///< that a client may take nothing of what waits for it
+  int64_t idleSeconds = 75;        ///< between requests of a connection
+  int64_t maxReasoningTokens = -1; ///< of an answer; -1: no limit
+  int64_t requestSeconds = 0;      ///< from a request to its last token; 0: for ever
+  int64_t commentSeconds = 15;     ///< of silence, after which a stream gets a comment
+
+  uint64_t mostThought() const {
+    return maxReasoningTokens < 0 ? guided::AnswerMarkers::unlimited : uint64_t(maxReasoningTokens);
+  }
 };
 
 /// Adds all options; parsing fills `options`, which must outlive `app`.

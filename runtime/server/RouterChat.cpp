@@ -69,7 +69,11 @@ void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
     if (!markers.ok())
       return exchange->refuse(apiError(markers.status()));
     prompt.markers = *std::move(markers);
+  } else {
+    prompt.markers = thoughtMarkers(turn->families, turn->settings);
   }
+  prompt.markers.mostThought =
+      std::min(options.mostThought(), mostThought(chat, found.dialogue.knowsEffort()));
   auto writer = std::make_unique<Writer>(found, *request, turn->families, turn->settings,
                                          exchange->record.id);
   answer(std::move(exchange), found, std::move(writer), chat.stream, {std::move(prompt)});

@@ -74,7 +74,7 @@ constexpr UnservedField table[] = {
     {"return_tokens_as_token_ids", Chats},
     {"spaces_between_special_tokens", all, anything},
     {"structural_tag", all},
-    {"thinking_token_budget", all},
+    {"thinking_token_budget", all - Chats},
     {"truncate_prompt_tokens", all},
     {"use_beam_search", all},
     {"vllm_xargs", all},

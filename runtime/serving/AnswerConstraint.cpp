@@ -26,18 +26,22 @@ AnswerConstraint::AnswerConstraint(std::unique_ptr<guided::TokenConstraint> cons
     : work(std::make_shared<Work>()) {
   work->constraint = std::move(constraint);
   work->words.resize((vocabulary + 31) / 32);
+  slackNow = work->constraint->slack();
 }
 
 bool AnswerConstraint::accept(int32_t token) {
   std::lock_guard lock(work->guard);
   work->isMade = false;
-  return work->constraint->accept(token);
+  const bool isTaken = work->constraint->accept(token);
+  slackNow = work->constraint->slack();
+  return isTaken;
 }
 
 void AnswerConstraint::rollback(size_t count) {
   std::lock_guard lock(work->guard);
   work->isMade = false;
   work->constraint->rollback(count);
+  slackNow = work->constraint->slack();
 }
 
 bool AnswerConstraint::mayEnd() {
@@ -48,6 +52,11 @@ bool AnswerConstraint::mayEnd() {
 bool AnswerConstraint::mustEnd() {
   std::lock_guard lock(work->guard);
   return work->constraint->mustEnd();
+}
+
+bool AnswerConstraint::insists() {
+  std::lock_guard lock(work->guard);
+  return work->constraint->insists();
 }
 
 void AnswerConstraint::prepare(Workers &workers) {

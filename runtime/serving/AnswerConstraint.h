@@ -23,6 +23,12 @@ public:
   bool mayEnd();
   /// Whether nothing but the end may come.
   bool mustEnd();
+  /// How many tokens may come, whichever they are, before the mask is needed. Never waits.
+  uint64_t slack() const { return slackNow; }
+  /// Whether it has no say any more.
+  bool isOver() const { return slackNow == guided::TokenConstraint::forever; }
+  /// Whether what it allows comes next whatever else is asked of the answer.
+  bool insists();
 
   /// Lets a worker make the mask of the next token. mask() makes it where nobody has.
   void prepare(Workers &workers);
@@ -33,6 +39,7 @@ public:
 private:
   struct Work;
   std::shared_ptr<Work> work;
+  uint64_t slackNow;
 };
 
 } // namespace ingot::runtime

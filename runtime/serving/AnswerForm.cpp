@@ -3,6 +3,7 @@
 #include "runtime/serving/AnswerForm.h"
 
 #include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/ThoughtLimit.h"
 #include "runtime/guided/json/JsonConstraint.h"
 #include "runtime/guided/json/SchemaGrammar.h"
 #include "runtime/serving/TokenBytes.h"
@@ -113,6 +114,8 @@ std::unique_ptr<guided::TokenConstraint>
 AnswerForms::constraintOf(const AnswerForm &form, std::shared_ptr<guided::GrammarMasks> masks,
                           const guided::AnswerMarkers &markers, std::vector<int32_t> endTokens) {
   std::unique_ptr<guided::TokenConstraint> answer;
+  if (form.isFree())
+    return std::make_unique<guided::ThoughtLimit>(markers, spelled());
   if (form.isJson())
     answer = std::make_unique<guided::JsonConstraint>(std::move(masks), quoted, endTokens);
   else

@@ -60,7 +60,7 @@ public:
   Result<std::shared_ptr<guided::GrammarMasks>> masksOf(const AnswerForm &form);
 
   /// An answer of that form between such markers, whose `masks` are those of masksOf(form), ended
-  /// by any of `endTokens`.
+  /// by any of `endTokens`. Of the form Free: one whose thoughts the markers limit.
   std::unique_ptr<guided::TokenConstraint> constraintOf(const AnswerForm &form,
                                                         std::shared_ptr<guided::GrammarMasks> masks,
                                                         const guided::AnswerMarkers &markers,

@@ -167,7 +167,7 @@ int32_t SampleProgram::maskUse(size_t row, Sequence &sequence) {
   tokens.applyTo(sequence);
   if (!tokens.restricts())
     return 0;
-  return sequence.constraint ? 2 : 1;
+  return sequence.isMasked() ? 2 : 1;
 }
 
 /// Writes the masks of the rows that have one, neighbours together.

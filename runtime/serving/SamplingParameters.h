@@ -33,7 +33,7 @@ struct SamplingParameters {
   /// Above 0: no run of so many tokens occurs twice in prompt and answer.
   int32_t noRepeatNgramSize = 0;
 
-  bool hasForm = false; ///< the answer is held to one; set by Session::prepare
+  bool hasForm = false; ///< the answer has a constraint; set by Session::prepare
 
   int64_t maxTokens = 0; ///< generated tokens; 0 = up to the context
   int64_t minTokens = 0; ///< before so many, no end or stop token is drawn and no stop string found
@@ -50,9 +50,10 @@ struct SamplingParameters {
     return hasForm || !allowed.empty() || minTokens > 0 || !badWords.empty() ||
            !badSequences.empty() || noRepeatNgramSize > 0;
   }
-  /// Whether which ones depends on the tokens before, so that those must be known.
+  /// Whether which ones depends on the tokens before, so that those must be known; of a form its
+  /// constraint tells that.
   bool masksByTokens() const {
-    return hasForm || noRepeatNgramSize > 0 ||
+    return noRepeatNgramSize > 0 ||
            std::any_of(badSequences.begin(), badSequences.end(),
                        [](const std::vector<int32_t> &tokens) { return tokens.size() > 1; });
   }

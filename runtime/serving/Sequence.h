@@ -62,7 +62,8 @@ struct Sequence {
   /// The row of the last draw that gives the last token, while the host does not know it.
   int64_t drawRow = -1;
 
-  std::optional<AnswerConstraint> constraint; ///< the form that its answer has, if any
+  /// The form that its answer has, and the limit of its thoughts, while there is any.
+  std::optional<AnswerConstraint> constraint;
 
   std::optional<Detokenizer> detokenizer;
   StopText stopText;
@@ -72,7 +73,11 @@ struct Sequence {
   /// Whether the last token has been drawn on the device only.
   bool unknown() const { return tokens.back() == unknownToken; }
   /// Whether its next token can be drawn only when the host knows the last one.
-  bool waitsForToken() const { return unknown() && sampling.masksByTokens(); }
+  bool waitsForToken() const {
+    return unknown() && (sampling.masksByTokens() || (constraint && constraint->slack() < 2));
+  }
+  /// Whether its constraint may refuse its next token.
+  bool isMasked() const { return constraint && constraint->slack() == 0; }
   int64_t pending() const { return int64_t(tokens.size()) - computed; }
   /// Whether each token of its prompt needs a row of logits.
   bool scoresPrompt() const { return !promptLogprobs.empty() && generated() == 0; }

@@ -357,7 +357,7 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t
         DecodeOptions{prepared.skipSpecial, textTokenizer->cleansUpSpaces(), prepared.keptSpecial});
     sequence->detokenizer->follow(sequence->tokens);
   }
-  if (prepared.formMasks)
+  if (prepared.sampling.hasForm)
     addConstraint(prepared, *sequence);
   return sequence;
 }
@@ -455,7 +455,7 @@ Status Session::drawError(const SampleRow &sample, int32_t token) const {
     return Status::error("INGOT-E6013", of + ": the engine drew a token outside its vocabulary",
                          "rebuild the engine and report this as an error of Ingot");
   std::span<const uint32_t> form;
-  if (sequence.constraint) {
+  if (sequence.isMasked()) {
     const Result<std::span<const uint32_t>> allowed = sequence.constraint->mask();
     if (!allowed.ok())
       return Status(allowed.status()).in(of);
@@ -626,12 +626,14 @@ void Session::accept(const SampleRow &sample, size_t row) {
   if (sequence.constraint) {
     if (Status error = advanceConstraint(sequence, event.token); !error.ok())
       return end(sequence, FinishReason::Failed, std::move(error));
+  }
+  if (sequence.constraint) {
     mayStop &= sequence.constraint->mayEnd();
     if (event.finish == FinishReason::None && sequence.endTokens.empty() &&
         sequence.constraint->mustEnd())
       event.finish = FinishReason::EndToken;
     // Only now: whoever asks while a worker makes the mask waits for it.
-    if (event.finish == FinishReason::None)
+    if (event.finish == FinishReason::None && sequence.isMasked())
       sequence.constraint->prepare(*workers);
   }
   if (sequence.detokenizer) {

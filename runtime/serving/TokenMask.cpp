@@ -59,20 +59,21 @@ static bool completes(std::span<const int32_t> tokens, std::span<const int32_t> 
 void TokenMask::applyTo(Sequence &sequence) {
   const SamplingParameters &sampling = sequence.sampling;
   std::span<const uint32_t> form;
-  bool onlyEnd = false;
-  if (sequence.constraint) {
+  bool insists = false;
+  if (sequence.isMasked()) {
     const Result<std::span<const uint32_t>> allowed = sequence.constraint->mask();
     if (!allowed.ok()) // nothing may come
       return allowOnly(std::span<const int32_t>());
     form = *allowed;
-    onlyEnd = sequence.constraint->mustEnd();
+    insists = sequence.constraint->insists();
   }
-  // Where nothing but the end may come, all else that is asked of the answer has no say.
-  if (!sampling.allowed.empty() && !onlyEnd)
+  // Where nothing but the end may come, or that of a thought, all else that is asked of the answer
+  // has no say.
+  if (!sampling.allowed.empty() && !insists)
     allowOnly(sampling.allowed);
   if (!form.empty())
     excludeOutside(form);
-  if (onlyEnd)
+  if (insists)
     return;
   if (sequence.generated() < sampling.minTokens)
     for (int32_t token : sequence.endTokens)

@@ -112,6 +112,62 @@ class ServerGuided(harness.FablesTest):
         self.assertFalse(message["content"])
         self.assertGreater(len(message["reasoning_content"]), 10)
 
+    def test_thoughts_end_at_their_limit(self):
+        template = self.folder / "t.jinja"
+        template.write_text(THINKING)
+        server = self.start("--chat-template", template, "--max-reasoning-tokens", 12)
+        long = {"seed": 5, "max_tokens": 40, "ignore_eos": True}
+
+        def thought(choice):
+            return choice["message"].get("reasoning_content") or ""
+
+        free = None
+        for words, most in (({"thinking_token_budget": -1}, 12), ({"thinking_token_budget": 5}, 5),
+                            ({"thinking_budget_tokens": 1}, 1),
+                            ({"reasoning": {"max_tokens": 50}}, 12),
+                            ({"thinking": {"type": "enabled", "budget_tokens": 3}}, 3)):
+            with self.subTest(words=words):
+                whole = self.chat(server, **long, **words)
+                [choice] = whole["choices"]
+                self.assertTrue(choice["message"]["content"])
+                self.assertNotIn("think>", choice["message"]["content"])
+                # Up to its end the thought is that of a higher limit.
+                free = free or thought(choice)
+                self.assertTrue(free.startswith(thought(choice).rstrip("\ufffd")), choice)
+                tokens = self.ask(server, "/tokenize", prompt=thought(choice),
+                                  add_special_tokens=False)["count"]
+                self.assertLessEqual(tokens, most)
+                streamed = self.chat(server, stream=True, **long, **words)
+                deltas = [event["choices"][0]["delta"] for event in streamed if event["choices"]]
+                for name in ("reasoning_content", "content"):
+                    self.assertEqual("".join(delta.get(name) or "" for delta in deltas),
+                                     choice["message"][name])
+                count = whole["usage"]["completion_tokens_details"]["reasoning_tokens"]
+                # Those of its end are told of as ever; the example spells it letter by letter.
+                self.assertGreaterEqual(count, tokens)
+                self.assertLessEqual(count, most + len("</think>"))
+        # Nothing is thought, and the choices differ.
+        said = self.chat(server, reasoning_effort="none", n=3, **long)
+        self.assertFalse(any(thought(choice) for choice in said["choices"]))
+        self.assertEqual(len({choice["message"]["content"] for choice in said["choices"]}), 3)
+        # Behind it the answer has its form; other wishes have no say in the end of a thought.
+        for words in ({}, {"thinking_token_budget": 0}, {"bad_words": ["think"]}):
+            said = self.chat(server, structured_outputs={"choice": ["yes", "no"]}, **words)
+            self.assertIn(said["choices"][0]["message"]["content"], ("yes", "no"))
+        said = self.chat(server, bad_words=["think"], thinking_token_budget=2, **long)
+        self.assertTrue(said["choices"][0]["message"]["content"])
+        said = self.ask(server, "/v1/messages", max_tokens=40, temperature=1.0, ignore_eos=True,
+                        thinking={"type": "enabled", "budget_tokens": 4},
+                        messages=[{"role": "user", "content": "Once"}])
+        self.assertEqual([block["type"] for block in said["content"]], ["thinking", "text"])
+        said = self.ask(server, "/v1/responses", input="Once", max_output_tokens=40,
+                        ignore_eos=True, reasoning={"effort": "low"})
+        self.assertEqual([item["type"] for item in said["output"]], ["reasoning", "message"])
+        error = self.ask(server, "/v1/messages", 400, max_tokens=40, messages=[
+            {"role": "user", "content": "Once"}], thinking={"type": "enabled",
+                                                            "budget_tokens": "few"})["error"]
+        self.assertIn("thinking.budget_tokens", error["message"])
+
     def test_refusals_name_the_place(self):
         server = self.start()
         for words, code, where in (

@@ -135,10 +135,61 @@ TEST(MarkedTest, APromptMayEndInAFrame) {
   EXPECT_EQ(allowed(*constraint), (Tokens{Yes, No, Line}));
 }
 
+TEST(MarkedTest, AThoughtThatIsLongEnoughEnds) {
+  for (const uint64_t most : {0, 1, 3}) {
+    auto constraint =
+        make({.open = "<think>", .close = "</think>", .isOpen = true, .mostThought = most});
+    for (uint64_t i = 0; i < most; ++i) {
+      EXPECT_FALSE(constraint->insists());
+      EXPECT_EQ(allowed(*constraint).size(), size_t(Count) - 1);
+      ASSERT_TRUE(constraint->accept(Hm));
+    }
+    EXPECT_TRUE(constraint->insists());
+    EXPECT_EQ(allowed(*constraint), Tokens{EndThink});
+    ASSERT_TRUE(constraint->accept(EndThink));
+    EXPECT_FALSE(constraint->insists());
+    EXPECT_EQ(allowed(*constraint), (Tokens{Yes, No, Line, Lines}));
+  }
+  // Of which nothing is left, that does not begin.
+  EXPECT_EQ(allowed(*make({.open = "<think>", .close = "</think>", .mostThought = 0})),
+            (Tokens{Yes, No}));
+}
+
+TEST(MarkedTest, WhatHasComeOfTheClosingMarkerCounts) {
+  // Spelled by plain tokens, at whose second the thought comes to its limit.
+  auto constraint = make({.open = "<think>", .close = "<hm\n\n", .isOpen = true, .mostThought = 2});
+  for (const int32_t token : {No, Less})
+    ASSERT_TRUE(constraint->accept(token));
+  EXPECT_EQ(allowed(*constraint), Tokens{Hm});
+  ASSERT_TRUE(constraint->accept(Hm));
+  EXPECT_EQ(allowed(*constraint), Tokens{Lines}); // not two of one line
+  constraint->rollback(1);
+  EXPECT_EQ(allowed(*constraint), Tokens{Hm});
+  for (const int32_t token : {Hm, Lines, Yes})
+    ASSERT_TRUE(constraint->accept(token));
+  constraint->rollback(3);
+  EXPECT_EQ(allowed(*constraint), Tokens{Hm});
+}
+
+TEST(MarkedTest, TheLimitIsOfAllThoughts) {
+  auto constraint = make({.open = "<think>",
+                          .close = "</think>",
+                          .isOpen = true,
+                          .mayReopen = true,
+                          .mostThought = 2});
+  // Markers are no thought.
+  for (const int32_t token : {Hm, EndThink, Think, EndThink, Think, Hm})
+    ASSERT_TRUE(constraint->accept(token));
+  EXPECT_EQ(allowed(*constraint), Tokens{EndThink});
+  ASSERT_TRUE(constraint->accept(EndThink));
+  EXPECT_EQ(allowed(*constraint), (Tokens{Yes, No, Line, Lines})) << "none is left";
+}
+
 TEST(MarkedTest, RollbackIsExact) {
   const AnswerMarkers markers = {.open = "<think>",
                                  .close = "</think>",
                                  .mayReopen = true,
+                                 .mostThought = 4,
                                  .frames = {"<final>", "\n<"},
                                  .calls = {"<call>"}};
   std::mt19937 random(7);

@@ -93,6 +93,12 @@ inline Request makeVaried(int index) {
     request.sampling.badSequences = {{index % 64}, {index * 3 % 64, index * 5 % 64}};
   if (index % 4 == 2)
     request.sampling.minTokens = std::min<int64_t>(request.sampling.maxTokens, 5);
+  if (index % 8 == 3)
+    request.markers = {.open = "a",
+                       .close = "bcd",
+                       .isOpen = index % 16 == 3,
+                       .mayReopen = index % 3 == 0,
+                       .mostThought = uint64_t(index % 5)};
   if (index % 8 == 6)
     request.form = {AnswerForm::Kind::Regex, "[a-f]{2,9}( [g-z]+)*", {}};
   return request;

@@ -91,7 +91,12 @@ TEST(ChatRequestTest, WhatIsNotServedIsNamed) {
       {R"("tools": [{"type": "web_search"}])", "tools[0].type"},
       {R"("top_logprobs": 3)", "top_logprobs"},
       {R"("thinking": {"type": "perhaps"})", "thinking"},
-      {R"("reasoning": {"max_tokens": 5})", "reasoning"},
+      {R"("thinking": {"type": "enabled", "budget_tokens": -1})", "thinking"},
+      {R"("thinking": {"type": "enabled", "budget_tokens": "many"})", "thinking"},
+      {R"("thinking_token_budget": 1.5)", "thinking_token_budget"},
+      {R"("thinking_budget_tokens": -2)", "thinking_budget_tokens"},
+      {R"("reasoning": {"max_tokens": "5"})", "reasoning"},
+      {R"("reasoning": {"summary": "auto"})", "reasoning"},
       {R"("unheard_of": 3)", "unheard_of"}};
   for (const auto &[text, field] : wrong)
     EXPECT_EQ(refused(chat("{" + some + ", " + text + "}")).field, field);
@@ -211,6 +216,44 @@ TEST(ChatRequestTest, ResponsesAreConversations) {
             "hi");
   EXPECT_EQ(refused(responses(R"({"input": [{"type": "item_reference", "id": "x"}]})")).field,
             "input[0].type item_reference");
+}
+
+TEST(ChatRequestTest, LimitsOfThoughts) {
+  constexpr uint64_t none = guided::AnswerMarkers::unlimited;
+  auto most = [](const std::string &fields, bool templateKnowsEffort = false) {
+    return mostThought(
+        accepted(chat(R"({"messages": [{"role": "user", "content": "a"}])" + fields + "}")),
+        templateKnowsEffort);
+  };
+  const std::pair<const char *, uint64_t> given[] = {
+      {"", none},
+      {R"(, "thinking": {"type": "enabled", "budget_tokens": 16})", 16},
+      {R"(, "thinking": {"type": "enabled", "budget_tokens": 0})", 0},
+      {R"(, "thinking": {"type": "enabled"})", none},
+      {R"(, "thinking": {"type": "adaptive"})", none},
+      {R"(, "thinking_token_budget": 7)", 7},
+      {R"(, "thinking_token_budget": -1)", none},
+      {R"(, "thinking_budget_tokens": 8, "reasoning_effort": "low")", 8},
+      {R"(, "reasoning": {"max_tokens": 9, "exclude": true})", 9},
+      {R"(, "reasoning_effort": "none")", 0},
+      {R"(, "reasoning_effort": "minimal")", 256},
+      {R"(, "reasoning": {"effort": "low"})", 1024},
+      {R"(, "reasoning_effort": "medium")", 4096},
+      {R"(, "reasoning_effort": "high")", 16384},
+      {R"(, "reasoning_effort": "xhigh")", none},
+      {R"(, "reasoning_effort": "extreme")", none}};
+  for (const auto &[fields, limit] : given)
+    EXPECT_EQ(most(fields), limit) << fields;
+  EXPECT_EQ(most(R"(, "reasoning_effort": "low")", true), none) << "the template's matter";
+  EXPECT_EQ(most(R"(, "reasoning_effort": "low", "thinking_token_budget": 3)", true), 3u);
+  EXPECT_EQ(mostThought(accepted(messages(R"({"max_tokens": 9, "messages": [
+    {"role": "user", "content": "a"}], "thinking": {"type": "enabled", "budget_tokens": 16}})")),
+                        false),
+            16u);
+  EXPECT_EQ(
+      mostThought(accepted(responses(R"({"input": "a", "reasoning": {"effort": "low"}})")).chat,
+                  false),
+      1024u);
 }
 
 TEST(ChatRequestTest, WhatClientsTellTheTemplate) {
