@@ -3,6 +3,9 @@
 #include "runtime/serving/AnswerForm.h"
 
 #include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/grammars/Gbnf.h"
+#include "runtime/guided/grammars/GrammarText.h"
+#include "runtime/guided/grammars/Lark.h"
 #include "runtime/guided/json/JsonConstraint.h"
 #include "runtime/guided/json/SchemaGrammar.h"
 #include "runtime/serving/TokenBytes.h"
@@ -38,6 +41,11 @@ choiceGrammar(const std::vector<std::string> &choices) {
 
 } // namespace
 
+AnswerForm AnswerForm::ofGrammar(std::string grammar) {
+  const bool isGbnf = guided::syntaxOf(grammar) == guided::GrammarSyntax::Gbnf;
+  return {isGbnf ? Kind::Gbnf : Kind::Lark, std::move(grammar), {}};
+}
+
 Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form) {
   switch (form.kind) {
   case AnswerForm::Kind::JsonSchema:
@@ -46,6 +54,10 @@ Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form)
     return regexGrammar(form.text);
   case AnswerForm::Kind::Choice:
     return choiceGrammar(form.choices);
+  case AnswerForm::Kind::Gbnf:
+    return guided::gbnfGrammar(form.text);
+  case AnswerForm::Kind::Lark:
+    return guided::larkGrammar(form.text);
   default:
     return guided::jsonGrammar(form.kind == AnswerForm::Kind::JsonObject, jsonForm);
   }

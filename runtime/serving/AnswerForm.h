@@ -23,6 +23,8 @@ struct AnswerForm {
     JsonSchema, ///< `text`: of which the answer is a JSON text
     Regex,      ///< `text`: an expression of ECMA-262 that the whole answer matches
     Choice,     ///< the answer is one of `choices`
+    Gbnf,       ///< `text`: a grammar of llama.cpp's
+    Lark,       ///< `text`: a grammar of Lark's
   };
   /// The longest `text` that is read from a file.
   static constexpr uint64_t mostBytes = uint64_t(16) << 20;
@@ -30,6 +32,9 @@ struct AnswerForm {
   Kind kind = Kind::Free;
   std::string text;
   std::vector<std::string> choices;
+
+  /// Of a grammar, whose notation guided::syntaxOf tells.
+  static AnswerForm ofGrammar(std::string grammar);
 
   bool isFree() const { return kind == Kind::Free; }
   /// Whether answers are JSON, in whose objects a name comes once.
@@ -40,7 +45,8 @@ struct AnswerForm {
 };
 
 /// The grammar of the answers that have a form other than Free. Errors: INGOT-E6006 for an empty
-/// list of choices, else those of guided::schemaGrammar and guided::readRegex.
+/// list of choices, else those of guided::schemaGrammar, guided::readRegex, guided::gbnfGrammar and
+/// guided::larkGrammar.
 Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form);
 
 /// Grammars with their masks over a model's tokens, of which the latest are kept. Threads may share
