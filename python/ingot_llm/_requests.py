@@ -123,6 +123,8 @@ class NativeRequest:
             self.request.json_schema = zero_terminated("json", text)
         if form.regex is not None:
             self.request.regex = zero_terminated("regex", form.regex)
+        if form.grammar is not None:
+            self.request.grammar = zero_terminated("grammar", form.grammar)
         if form.choice is not None:
             if not form.choice:
                 raise out_of_range("choice", form.choice, "at least one text")

@@ -137,6 +137,7 @@ class Request(ctypes.Structure):
         ("choice_texts", POINTER(c_char_p)),
         ("choice_text_count", c_size_t),
         ("turn", c_void_p),
+        ("grammar", c_char_p),
     ]
 
 

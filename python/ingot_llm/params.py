@@ -14,11 +14,13 @@ class StructuredOutputsParams:
     `json`: it is a JSON text of this schema (draft 7 or 2020-12), a mapping or its text.
     `regex`: all of it matches this expression of ECMA-262.
     `choice`: it is one of these texts.
+    `grammar`: it is a text of this grammar, in GBNF or Lark.
     `json_object`: it is any JSON object.
     """
     json: str | Mapping[str, Any] | None = None
     regex: str | None = None
     choice: Sequence[str] | None = None
+    grammar: str | None = None
     json_object: bool = False
 
 

@@ -98,15 +98,17 @@ Status readSampling(const ingot_engine *engine, const ingot_sampling *given,
 
 /// What the answer is to look like.
 Status readForm(const ingot_request &full, AnswerForm &form) {
-  const int given =
-      (full.json_schema != nullptr) + (full.regex != nullptr) + (full.choice_text_count != 0);
+  const int given = (full.json_schema != nullptr) + (full.regex != nullptr) +
+                    (full.grammar != nullptr) + (full.choice_text_count != 0);
   if (given > 1)
     return Status::error("INGOT-E6006", "a request has more than one form of its answer",
-                         "set one of json_schema, regex and choice_texts");
+                         "set one of json_schema, regex, grammar and choice_texts");
   if (full.json_schema)
     form = {AnswerForm::Kind::JsonSchema, full.json_schema, {}};
   if (full.regex)
     form = {AnswerForm::Kind::Regex, full.regex, {}};
+  if (full.grammar)
+    form = AnswerForm::ofGrammar(full.grammar);
   if (full.choice_text_count != 0)
     form.kind = AnswerForm::Kind::Choice;
   return readTexts(full.choice_texts, full.choice_text_count, form.choices);

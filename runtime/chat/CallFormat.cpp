@@ -281,6 +281,10 @@ Format formatOf(const AnswerForm &form) {
     format.text = form.text;
   if (form.kind == AnswerForm::Kind::Regex)
     format = regex(form.text);
+  if (form.kind == AnswerForm::Kind::Gbnf || form.kind == AnswerForm::Kind::Lark) {
+    format.kind = form.kind == AnswerForm::Kind::Gbnf ? Format::Kind::Gbnf : Format::Kind::Lark;
+    format.text = form.text;
+  }
   if (form.kind == AnswerForm::Kind::Choice) {
     format.kind = Format::Kind::Words;
     format.words = form.choices;

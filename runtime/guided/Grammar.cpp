@@ -259,7 +259,7 @@ void GrammarBuilder::emit(Grammar &grammar, const Marks &marks, Symbol start) co
   grammar.startSuffix = listed({start});
 }
 
-Status GrammarBuilder::tooLarge() const {
+Status GrammarBuilder::status() const {
   auto error = [](size_t limit, std::string_view what) {
     return Status::error("INGOT-E6603", "the grammar of this request has more than " +
                                             std::to_string(limit) + " " + std::string(what));
@@ -274,8 +274,8 @@ Status GrammarBuilder::tooLarge() const {
 }
 
 Result<std::shared_ptr<const Grammar>> GrammarBuilder::build(Symbol start) && {
-  if (Status status = tooLarge(); !status.ok())
-    return status;
+  if (Status limit = status(); !limit.ok())
+    return limit;
   start = sequence({start});
   Marks marks = mark(start);
   if (!arena.status().ok())

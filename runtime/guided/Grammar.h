@@ -129,6 +129,9 @@ public:
   Symbol separated(Symbol symbol, Symbol separator, uint32_t minimum,
                    uint32_t maximum = ExpressionArena::unbounded);
 
+  /// INGOT-E6601 or INGOT-E6603 once a limit was met.
+  Status status() const;
+
   /// How many rules there are.
   size_t ruleCount() const { return alternativesOf.size(); }
 
@@ -148,7 +151,6 @@ private:
   Symbol exactly(Symbol symbol, uint32_t count, Counts &made);
   Symbol upTo(Symbol symbol, uint32_t maximum, Counts &made);
   std::vector<bool> fixpoint(const std::vector<bool> &terminals) const;
-  Status tooLarge() const;
   Marks mark(Symbol start);
   void emit(Grammar &grammar, const Marks &marks, Symbol start) const;
 

@@ -29,6 +29,11 @@ static const CharacterSet &spaces() {
   return set;
 }
 
+static const CharacterSet &lineFeed() {
+  static const CharacterSet set({{'\n', '\n'}});
+  return set;
+}
+
 static const CharacterSet &lineEnds() {
   static const CharacterSet set({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}});
   return set;
@@ -53,7 +58,9 @@ ExpressionId RegexReader::atom() {
   switch (pattern[at]) {
   case '.':
     ++at;
-    return oneOf(modes.dotAll ? CharacterSet::all() : lineEnds().complement());
+    return oneOf(modes.dotAll        ? CharacterSet::all()
+                 : options.pythonDot ? lineFeed().complement()
+                                     : lineEnds().complement());
   case '[':
     return oneOf(characterClass());
   case '\\': {

@@ -18,6 +18,7 @@ public:
   RegexReader(ExpressionArena &arena, std::string_view pattern, const RegexOptions &options)
       : arena(arena), pattern(pattern), options(options) {
     modes.ignoreCase = options.ignoreCase;
+    modes.dotAll = options.dotAll;
     if (pattern.starts_with("(?i)")) {
       modes.ignoreCase = true;
       at = 4;

@@ -16,6 +16,10 @@ struct RegexOptions {
   /// The expression is found somewhere in the text (`pattern` of JSON Schema), not the whole text.
   bool search = false;
   bool ignoreCase = false;
+  /// The dot is every character.
+  bool dotAll = false;
+  /// Else it is every character but the line feed, as in Python.
+  bool pythonDot = false;
 };
 
 /// The texts that `pattern`, valid UTF-8, matches. Read as ECMA-262 with the flags "u" and, of what

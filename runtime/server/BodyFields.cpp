@@ -118,10 +118,11 @@ const BodyFields<Request> &generationFields() {
        {readResponseFormat, "an object of the type text, json_object, or json_schema with its "
                             "json_schema.schema, and the only form of the answer"}},
       {"structured_outputs",
-       {readStructuredOutputs, "an object of one of json, regex, choice and json_object, and the "
-                               "only form of the answer"}},
+       {readStructuredOutputs, "an object of one of json, regex, choice, grammar and json_object, "
+                               "and the only form of the answer"}},
       {"json_schema", {readSchema, "a JSON Schema, and the only form of the answer"}},
       {"regex", {readRegex, "a regular expression, and the only form of the answer"}},
+      {"grammar", {readGrammar, "a grammar in GBNF or Lark, and the only form of the answer"}},
       {"priority", {readPriority, "an integer; lower ones come first"}},
   };
   return fields;

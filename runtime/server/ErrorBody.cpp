@@ -14,7 +14,8 @@ constexpr std::string_view clientErrors[] = {
     "INGOT-E6003", "INGOT-E6004", "INGOT-E6005", "INGOT-E6006", "INGOT-E6007", "INGOT-E6008",
     "INGOT-E6012", "INGOT-E6034", "INGOT-E6401", "INGOT-E6402", "INGOT-E6403", "INGOT-E6405",
     "INGOT-E6601", "INGOT-E6602", "INGOT-E6603", "INGOT-E6604", "INGOT-E6605", "INGOT-E6607",
-    "INGOT-E6608", "INGOT-E6610", "INGOT-E6611", "INGOT-E6612", "INGOT-E6613", "INGOT-E6614"};
+    "INGOT-E6608", "INGOT-E6610", "INGOT-E6611", "INGOT-E6612", "INGOT-E6613", "INGOT-E6614",
+    "INGOT-E6620", "INGOT-E6621", "INGOT-E6622", "INGOT-E6623"};
 
 /// Of what a request says its answer looks like, in whatever field it says so.
 bool isOfForms(std::string_view code) { return code.starts_with("INGOT-E66"); }

@@ -28,6 +28,14 @@ bool readRegex(const Json &value, Request &request) {
          setForm({AnswerForm::Kind::Regex, value.get<std::string>(), {}}, request);
 }
 
+static bool setGrammar(const Json &value, Request &request) {
+  return value.is_string() && setForm(AnswerForm::ofGrammar(value.get<std::string>()), request);
+}
+
+bool readGrammar(const Json &value, Request &request) {
+  return value == "" || setGrammar(value, request);
+}
+
 /// A format whose schema, where it has one, is a member of `holder`.
 static bool readFormat(const Json &value, const Json &holder, Request &request) {
   if (!value.is_object())
@@ -56,8 +64,9 @@ bool readStructuredOutputs(const Json &value, Request &request) {
   for (const auto &[name, member] : value.items()) {
     if (member.is_null())
       continue;
-    if (name == "json"    ? !readSchema(member, request)
-        : name == "regex" ? !readRegex(member, request)
+    if (name == "json"      ? !readSchema(member, request)
+        : name == "regex"   ? !readRegex(member, request)
+        : name == "grammar" ? !setGrammar(member, request)
         : name == "json_object"
             ? member != Json(true) || !setKind(AnswerForm::Kind::JsonObject, request)
             : name != "choice")

@@ -14,11 +14,14 @@ namespace ingot::runtime {
 bool readResponseFormat(const Json &value, Request &request);
 /// `text.format` and `output_config.format`: the same with "schema" beside "type".
 bool readFlatFormat(const Json &value, Request &request);
-/// vLLM's: one of "json", "regex", "choice" and "json_object".
+/// vLLM's: one of "json", "regex", "choice", "grammar" and "json_object".
 bool readStructuredOutputs(const Json &value, Request &request);
 /// llama.cpp's and SGLang's `json_schema`: the schema, or its text.
 bool readSchema(const Json &value, Request &request);
 /// SGLang's `regex`.
 bool readRegex(const Json &value, Request &request);
+
+/// llama.cpp's `grammar`, in GBNF or Lark; an empty one is none.
+bool readGrammar(const Json &value, Request &request);
 
 } // namespace ingot::runtime

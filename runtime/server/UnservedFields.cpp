@@ -107,7 +107,6 @@ constexpr UnservedField table[] = {
     // llama.cpp's
     {"cache_prompt", texts, anything},
     {"dry_multiplier", texts, "[0]"},
-    {"grammar", texts},
     {"id_slot", texts, anything},
     {"mirostat", texts, "[0]"},
     {"n_probs", texts, "[0]"},

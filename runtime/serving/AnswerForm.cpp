@@ -4,6 +4,9 @@
 
 #include "runtime/guided/RegexSyntax.h"
 #include "runtime/guided/ThoughtLimit.h"
+#include "runtime/guided/grammars/Gbnf.h"
+#include "runtime/guided/grammars/GrammarText.h"
+#include "runtime/guided/grammars/Lark.h"
 #include "runtime/guided/json/JsonConstraint.h"
 #include "runtime/guided/json/SchemaGrammar.h"
 #include "runtime/serving/TokenBytes.h"
@@ -39,6 +42,11 @@ choiceGrammar(const std::vector<std::string> &choices) {
 
 } // namespace
 
+AnswerForm AnswerForm::ofGrammar(std::string grammar) {
+  const bool isGbnf = guided::syntaxOf(grammar) == guided::GrammarSyntax::Gbnf;
+  return {isGbnf ? Kind::Gbnf : Kind::Lark, std::move(grammar), {}};
+}
+
 bool AnswerForm::operator==(const AnswerForm &other) const {
   const auto same = [&] { return tags && other.tags && *tags == *other.tags; };
   return kind == other.kind && text == other.text && choices == other.choices &&
@@ -56,6 +64,10 @@ Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form,
     return choiceGrammar(form.choices);
   case AnswerForm::Kind::Tags:
     return guided::tagGrammar(*form.tags, special);
+  case AnswerForm::Kind::Gbnf:
+    return guided::gbnfGrammar(form.text);
+  case AnswerForm::Kind::Lark:
+    return guided::larkGrammar(form.text);
   default:
     return guided::jsonGrammar(form.kind == AnswerForm::Kind::JsonObject, jsonForm);
   }

@@ -24,6 +24,8 @@ struct AnswerForm {
     JsonSchema, ///< `text`: of which the answer is a JSON text
     Regex,      ///< `text`: an expression of ECMA-262 that the whole answer matches
     Choice,     ///< the answer is one of `choices`
+    Gbnf,       ///< `text`: a grammar of llama.cpp's
+    Lark,       ///< `text`: a grammar of Lark's
     Tags,       ///< the answer has the format of `tags`
   };
   /// The longest `text` that is read from a file.
@@ -34,6 +36,9 @@ struct AnswerForm {
   std::vector<std::string> choices;
   std::shared_ptr<const guided::TagFormat> tags = nullptr;
 
+  /// Of a grammar, whose notation guided::syntaxOf tells.
+  static AnswerForm ofGrammar(std::string grammar);
+
   bool isFree() const { return kind == Kind::Free; }
   /// Whether answers are JSON, in whose objects a name comes once.
   bool isJson() const {
@@ -43,8 +48,8 @@ struct AnswerForm {
 };
 
 /// The grammar of the answers that have a form other than Free. Errors: INGOT-E6006 for an empty
-/// list of choices, else those of guided::schemaGrammar, guided::readRegex and guided::tagGrammar,
-/// which takes `special`.
+/// list of choices, else those of guided::schemaGrammar, guided::readRegex, guided::gbnfGrammar,
+/// guided::larkGrammar and guided::tagGrammar, which takes `special`.
 Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form,
                                                          const guided::SpecialNames &special = {});
 

@@ -73,6 +73,10 @@ std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &toke
 
 std::vector<std::string> guidedBytes(const Tokenizer &tokenizer, size_t vocabulary) {
   std::vector<std::string> bytes = tokenBytes(tokenizer, vocabulary);
+  // No text has these two; alone they are bytes that some vocabularies fall back to.
+  for (std::string &one : bytes)
+    if (one.find_first_of("\xFE\xFF") != std::string::npos)
+      one.clear();
   for (const int32_t id : specialTokens(tokenizer, vocabulary))
     bytes[size_t(id)] = guided::specialBytes(tokenizer.piece(id));
   return bytes;

@@ -128,7 +128,14 @@ CommandOption CommandOption::mayBeEmpty() {
 }
 
 CommandOption CommandOption::file(FileUse use) {
-  uses->files.emplace_back(option, use);
+  uses->files.push_back({option, use});
+  return *this;
+}
+
+CommandOption CommandOption::wordAndFile(std::vector<std::string> words, FileUse use) {
+  option->expected(2);
+  option->check(CLI::IsMember(std::move(words)).application_index(0));
+  uses->files.push_back({option, use, 1});
   return *this;
 }
 
@@ -278,9 +285,9 @@ std::string CommandLine::emptyElement(const std::vector<std::string> &words) con
 
 CommandFiles CommandLine::files() const {
   CommandFiles files;
-  for (const auto &[option, use] : uses.files)
-    for (const std::string &path : option->results())
-      files.add(use, option->get_name(), path);
+  for (const auto &[option, use, first] : uses.files)
+    for (size_t i = first; i < option->results().size(); ++i)
+      files.add(use, option->get_name(), option->results()[i]);
   return files;
 }
 

@@ -24,7 +24,12 @@ class CommandOption {
 public:
   /// What is said of options that the library does not keep.
   struct Uses {
-    std::vector<std::pair<const CLI::Option *, FileUse>> files;
+    struct Files {
+      const CLI::Option *option;
+      FileUse use;
+      size_t first = 0; ///< values before it name none
+    };
+    std::vector<Files> files;
     std::vector<const CLI::Option *> frequent;
   };
   CommandOption(CLI::Option *option, Uses &uses) : option(option), uses(&uses) {}
@@ -37,8 +42,10 @@ public:
   CommandOption bytes(); ///< a number of bytes, or with a unit as in 16GiB
   /// `problem` says what is wrong with a value, or nothing.
   CommandOption check(std::string (*problem)(const std::string &value));
-  CommandOption mayBeEmpty();              ///< a text that is empty says something
-  CommandOption file(FileUse use);         ///< its values name files
+  CommandOption mayBeEmpty();      ///< a text that is empty says something
+  CommandOption file(FileUse use); ///< its values name files
+  /// Takes two values: one of `words`, and a file.
+  CommandOption wordAndFile(std::vector<std::string> words, FileUse use);
   CommandOption separatedBy(char between); ///< one word may hold several values
   CommandOption oneValueEach();            ///< to have several values it is given several times
   CommandOption needs(CommandOption other);

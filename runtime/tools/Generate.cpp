@@ -3,6 +3,7 @@
 #include "runtime/tools/Chat.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/DialogueArguments.h"
+#include "runtime/tools/GrammarOption.h"
 #include "runtime/tools/Prompts.h"
 #include "runtime/tools/RepetitionWatch.h"
 #include "runtime/tools/SessionArguments.h"
@@ -40,6 +41,7 @@ struct GenerateOptions {
   DialogueArguments dialogue;
   SessionOptions session;
   std::string schema, regex; ///< of the answer; a file, and an expression
+  std::vector<std::string> grammar;
   Request request;
 };
 
@@ -94,15 +96,23 @@ void addFormOptions(CommandLine &app, GenerateOptions &options) {
                     "a file with a JSON Schema, of which the answer is a JSON text")
           .file(FileUse::Reads)
           .group("Text");
-  app.addOption("--regex", options.regex, "an expression of ECMA-262 that the whole answer matches")
-      .excludes(schema)
-      .group("Text");
+  CommandOption regex = app.addOption("--regex", options.regex,
+                                      "an expression of ECMA-262 that the whole answer matches")
+                            .excludes(schema)
+                            .group("Text");
+  addGrammarOption(app, options.grammar).excludes(schema).excludes(regex).group("Text");
 }
 
 /// The form that the options ask for.
 Status readForm(const GenerateOptions &options, AnswerForm &form) {
   if (!options.regex.empty())
     form = {AnswerForm::Kind::Regex, options.regex, {}};
+  if (!options.grammar.empty()) {
+    Result<AnswerForm> read = readGrammarForm(options.grammar);
+    if (!read.ok())
+      return std::move(read).status();
+    form = *std::move(read);
+  }
   if (options.schema.empty())
     return {};
   Result<std::string> text = readTextFile(options.schema, AnswerForm::mostBytes);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `match`: which texts a schema or an expression lets through.
+// `match`: which texts a schema, an expression or a grammar lets through.
 #include "runtime/guided/json/UniqueNames.h"
 #include "runtime/serving/AnswerForm.h"
 #include "runtime/tools/CommandLine.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/GrammarOption.h"
 #include "runtime/tools/LineReader.h"
 #include "runtime/tools/Program.h"
 #include "runtime/tools/SessionArguments.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct MatchArguments {
   std::string engine, schema, regex, texts;
+  std::vector<std::string> grammar;
 };
 
 /// How far a text gets.
@@ -53,6 +55,8 @@ private:
 
 /// What the arguments ask of texts.
 Result<AnswerForm> formOf(const MatchArguments &arguments) {
+  if (!arguments.grammar.empty())
+    return readGrammarForm(arguments.grammar);
   const bool isSchema = !arguments.schema.empty();
   const std::string &path = isSchema ? arguments.schema : arguments.regex;
   Result<std::string> text = readTextFile(path == "-" ? "/dev/stdin" : path, AnswerForm::mostBytes);
@@ -109,24 +113,29 @@ Status matchAll(const MatchArguments &arguments) {
 } // namespace
 
 int runMatch(int argc, char **argv) {
-  CommandLine app("Tells which texts a JSON Schema or a regular expression lets through, and which "
-                  "are the beginning of one: what answers may look like that are held to it.",
-                  argv[0],
-                  "examples:\n"
-                  "  {} model.ingot --json-schema person.json --texts texts.jsonl\n"
-                  "  {} model.ingot --regex date.txt --texts - <texts.jsonl\n\n"
-                  "A line of --texts is a JSON string. Of each a line is printed: \"accepted\", "
-                  "whether all of it may come;\n\"at\", else the first byte that may not; "
-                  "\"complete\", whether the answer may end there.");
+  CommandLine app(
+      "Tells which texts a JSON Schema, a regular expression or a grammar lets through, "
+      "and which are the beginning of one: what answers may look like that are held "
+      "to it.",
+      argv[0],
+      "examples:\n"
+      "  {} model.ingot --json-schema person.json --texts texts.jsonl\n"
+      "  {} model.ingot --regex date.txt --texts - <texts.jsonl\n"
+      "  {} model.ingot --grammar gbnf list.gbnf --texts texts.jsonl\n\n"
+      "A line of --texts is a JSON string. Of each a line is printed: \"accepted\", "
+      "whether all of it may come;\n\"at\", else the first byte that may not; "
+      "\"complete\", whether the answer may end there.");
   MatchArguments arguments;
   app.addOption("engine", arguments.engine, "engine file").required();
   CommandOption schema =
       app.addOption("--json-schema", arguments.schema, "a file with the schema; -: standard input")
           .file(FileUse::Reads);
-  app.addOption("--regex", arguments.regex,
-                "a file with an expression of ECMA-262 that whole texts match")
-      .excludes(schema)
-      .file(FileUse::Reads);
+  CommandOption regex =
+      app.addOption("--regex", arguments.regex,
+                    "a file with an expression of ECMA-262 that whole texts match")
+          .excludes(schema)
+          .file(FileUse::Reads);
+  addGrammarOption(app, arguments.grammar).excludes(schema).excludes(regex);
   app.addOption("--texts", arguments.texts,
                 "a file of texts, a JSON string a line; -: standard input")
       .required()
@@ -134,9 +143,10 @@ int runMatch(int argc, char **argv) {
   int exitStatus = 0;
   if (!parseArguments(app, argc, argv, exitStatus))
     return exitStatus;
-  if (arguments.schema.empty() && arguments.regex.empty())
-    return reportError(Status::error("INGOT-E2103", "there is neither a schema nor an expression",
-                                     "give --json-schema or --regex"));
+  if (arguments.schema.empty() && arguments.regex.empty() && arguments.grammar.empty())
+    return reportError(Status::error("INGOT-E2103",
+                                     "there is neither a schema nor an expression nor a grammar",
+                                     "give --json-schema, --regex or --grammar"));
   const Status status = matchAll(arguments);
   return status.ok() ? 0 : reportError(status);
 }

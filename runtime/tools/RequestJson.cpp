@@ -96,6 +96,13 @@ bool takeRegex(const json &value, AnswerForm &form) {
   return take(value, form.text);
 }
 
+bool takeGrammar(const json &value, AnswerForm &form) {
+  std::string text;
+  const bool isText = take(value, text);
+  form = AnswerForm::ofGrammar(std::move(text));
+  return isText;
+}
+
 bool takeChoices(const json &value, AnswerForm &form) {
   form = {AnswerForm::Kind::Choice, "", {}};
   return takeList(value, form.choices);
@@ -138,6 +145,7 @@ std::map<std::string, Reader> readersFor(Request &request) {
       {"bad_words", [&](const json &value) { return takeBadWords(value, sampling); }},
       {"json_schema", [&](const json &value) { return takeSchema(value, request.form); }},
       {"regex", [&](const json &value) { return takeRegex(value, request.form); }},
+      {"grammar", [&](const json &value) { return takeGrammar(value, request.form); }},
       {"choice", [&](const json &value) { return takeChoices(value, request.form); }},
       {"logit_bias", [&](const json &value) { return takeBias(value, sampling.bias); }},
       {"stop", [&](const json &value) { return takeStop(value, sampling.stopStrings); }},
@@ -179,8 +187,10 @@ Status readRequest(const std::string &line, Request &request, json &id) {
   }
   if (object.contains("prompt") == object.contains("prompt_ids"))
     return refuse("give either 'prompt' or 'prompt_ids'");
-  if (object.count("json_schema") + object.count("regex") + object.count("choice") > 1)
-    return refuse("give one of 'json_schema', 'regex' and 'choice'");
+  if (object.count("json_schema") + object.count("regex") + object.count("grammar") +
+          object.count("choice") >
+      1)
+    return refuse("give one of 'json_schema', 'regex', 'grammar' and 'choice'");
   // The order of members is that of answers.
   if (object.contains("json_schema") && !object["json_schema"].is_string())
     request.form.text = nlohmann::ordered_json::parse(line)["json_schema"].dump();

@@ -31,6 +31,11 @@ FORMS = [
      lambda text: json.loads(text) is None or 1 <= len(json.loads(text)) <= 3),
     ({"regex": r"(cat|dog)s? [0-9]{2,4}"},
      lambda text: re.fullmatch(r"(cat|dog)s? [0-9]{2,4}", text)),
+    ({"grammar": 'root ::= "<" root ">" | [a-c]{2,4}'},
+     lambda text: (inner := text.strip("<>")) and set(inner) <= set("abc")
+     and text == "<" * text.count("<") + inner + ">" * text.count("<")),
+    ({"grammar": 'start: WORD ("," WORD)~1..2\nWORD: /[a-d]{1,3}/\n%ignore " "'},
+     lambda text: re.fullmatch(r" *[a-d]{1,3} *(, *[a-d]{1,3} *){1,2}", text)),
     ({"choice": ["once", "once upon", "a time"]},
      lambda text: text in ("once", "once upon", "a time")),
 ]
@@ -38,11 +43,11 @@ FORMS = [
 
 class GuidedAnswers(harness.FablesTest):
     def match(self, option, pattern, texts):
-        """What `match` says of each text."""
+        """What `match` says of each text; an option may be of several words."""
         file, lines = self.folder / "form", self.folder / "texts.jsonl"
         file.write_text(pattern)
         lines.write_text("".join(json.dumps(text) + "\n" for text in texts))
-        result = self.ingot_run("match", self.engine, option, file, "--texts", lines)
+        result = self.ingot_run("match", self.engine, *option.split(), file, "--texts", lines)
         if result.returncode:
             return result
         return [json.loads(line) for line in result.stdout.splitlines()]
@@ -64,6 +69,12 @@ class GuidedAnswers(harness.FablesTest):
         date, none = self.match("--regex", r"\d{4}-\d\d" + "\n", ["2026-11", "2026-x"])
         self.assertTrue(date["complete"])
         self.assertEqual(none["at"], 5)
+        for option, grammar in (("--grammar gbnf", 'root ::= "[" (root ("," root)*)? "]"'),
+                                ("--grammar lark", 'start: "[" [start ("," start)*] "]"')):
+            whole, prefix, wrong = self.match(option, grammar, ["[[],[[]]]", "[[],", "[[] ]"])
+            self.assertTrue(whole["complete"])
+            self.assertEqual((prefix["accepted"], prefix["complete"]), (True, False))
+            self.assertEqual((wrong["accepted"], wrong["at"]), (False, 3))
 
     def test_refusals(self):
         for option, pattern, code, where in (
@@ -73,7 +84,10 @@ class GuidedAnswers(harness.FablesTest):
                 ("--json-schema", '{"type": "string", "minLength": 5, "maxLength": 3}',
                  "INGOT-E6613", ""),
                 ("--json-schema", '{"minimum": ', "INGOT-E6610", ""),
-                ("--regex", "(ab)\\1", "INGOT-E6602", "byte 4")):
+                ("--regex", "(ab)\\1", "INGOT-E6602", "byte 4"),
+                ("--grammar gbnf", 'root ::= "a"\nx ::= [b', "INGOT-E6620", "line 2, column 7"),
+                ("--grammar lark", 'start: x\nx: "a" x', "INGOT-E6622", "line 2, column 1"),
+                ("--grammar ebnf", 'root ::= "a"', "INGOT-E2103", "ebnf")):
             result = self.match(option, pattern, ["1"])
             self.assertTrue(1 <= result.returncode <= 125, result)
             self.assertEqual(result.stdout, "")
@@ -114,6 +128,9 @@ class GuidedAnswers(harness.FablesTest):
         self.assertIn(json.loads(result.stdout), ("yes", "no"))
         result = self.ingot_run(self.engine, "-p", "Once", "--regex", "[ab]{3}")
         self.assertRegex(result.stdout.strip(), "^[ab]{3}$")
+        file.write_text('root ::= [ab]{3} | "(" root ")"')
+        result = self.ingot_run(self.engine, "-p", "Once", "--grammar", "gbnf", file)
+        self.assertRegex(result.stdout.strip(), r"^\(*[ab]{3}\)*$")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,8 @@ class Answers(PackageTest):
     def test_forms_and_exclusions(self):
         form = self.package.StructuredOutputsParams
         for one, expected in ((form(choice=["ba", "ca"]), "^(ba|ca)$"),
-                              (form(regex="[xy]{4}"), "^[xy]{4}$")):
+                              (form(regex="[xy]{4}"), "^[xy]{4}$"),
+                              (form(grammar="root ::= [xy]{3}"), "^[xy]{3}$")):
             for ignore_eos in (False, True):
                 answer = self.llm.generate("a", self.params(
                     structured_outputs=one, ignore_eos=ignore_eos))[0].outputs[0]

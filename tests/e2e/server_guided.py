@@ -69,6 +69,12 @@ class ServerGuided(harness.FablesTest):
         self.assertEqual(json.loads(said["content"][0]["text"]), {"a": [None]})
         said = self.chat(server, structured_outputs={"regex": "[a-c]{4} [0-9]"})
         self.assertRegex(said["choices"][0]["message"]["content"], "^[a-c]{4} [0-9]$")
+        for words in ({"grammar": 'root ::= [a-c]{4} " " [0-9]'},
+                      {"structured_outputs": {"grammar": 'start: /[a-c]{4}/ " " "0".."9"'}}):
+            said = self.chat(server, **words)
+            self.assertRegex(said["choices"][0]["message"]["content"], "^[a-c]{4} [0-9]$")
+            said = self.ask(server, "/v1/completions", prompt="Once", **HOT, **words)
+            self.assertRegex(said["choices"][0]["text"], "^[a-c]{4} [0-9]$")
         for seed in range(3):
             said = self.chat(server, response_format={"type": "json_object"}, seed=seed)
             if said["choices"][0]["finish_reason"] == "stop":
@@ -178,6 +184,9 @@ class ServerGuided(harness.FablesTest):
                  "INGOT-E6611", "/properties/a/type"),
                 ({"json_schema": {"$ref": "#/$defs/x"}}, "INGOT-E6612", "/$ref"),
                 ({"regex": r"(a)\1"}, "INGOT-E6602", "byte 3"),
+                ({"grammar": 'root ::= "a" |\n  <think>'}, "INGOT-E6620", "line 2, column 3"),
+                ({"structured_outputs": {"grammar": "start: a"}}, "INGOT-E6621",
+                 "line 1, column 8"),
                 ({"structured_outputs": {"choice": []}}, "INGOT-E6006", "choices"),
                 ({"structured_outputs": {"json": {}, "regex": "a"}}, "INGOT-E7203",
                  "structured_outputs"),
@@ -196,6 +205,8 @@ class ServerGuided(harness.FablesTest):
             {"json_schema": deep},
             {"regex": "((a{0,1000}){0,1000}){0,1000}b"},
             {"regex": "(.*a.*){40}"},
+            {"grammar": 'root ::= ' + "(" * 100000},
+            {"grammar": 'root ::= root root root | "a"{0,1000000000} | root? "b"'},
             {"json_schema": {"allOf": [{"pattern": f"a.{{{i}}}b"} for i in range(40)]}},
             {"json_schema": {"properties": {f"name{i}": {"maxLength": i} for i in range(5000)},
                              "type": "object"}},
@@ -211,7 +222,7 @@ class ServerGuided(harness.FablesTest):
                 status, _, text = answer.result()
                 self.assertIn(status, (200, 400), str(bomb)[:200] + text[:300])
                 if status == 400:
-                    self.assertTrue(re.search("INGOT-E66[01]", text), text)
+                    self.assertTrue(re.search("INGOT-E66[012]", text), text)
         self.assertEqual(alone, beside)
 
 

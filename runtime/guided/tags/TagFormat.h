@@ -20,6 +20,8 @@ struct TagFormat {
     Ending,    ///< the same; one special token alone may be missing, as it may end the answer
     Gap,       ///< at most two blanks or line breaks
     Regex,     ///< a text that all of `text` matches
+    Gbnf,      ///< a text of the grammar `text`
+    Lark,      ///< likewise
     Schema,    ///< a JSON text of the schema `text`
     Arguments, ///< an object of the schema `text`, in `style`
     Text,      ///< any text, special tokens too, that holds none of `words`, and does not begin,
@@ -38,7 +40,7 @@ struct TagFormat {
   uint32_t least = 0, most = ExpressionArena::unbounded;
   ArgumentStyle style = {};
   bool closed = false;    ///< Schema, Arguments: as JsonForm has it
-  std::string place = {}; ///< Regex, Schema, Arguments: where errors say it stands
+  std::string place = {}; ///< of parts with a `text` that is read: where errors say it stands
 
   static TagFormat marker(std::string_view text) { return {Kind::Marker, std::string(text)}; }
   static TagFormat gap() { return {Kind::Gap}; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rule or terminal for each part of a format.
 #include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/grammars/Gbnf.h"
+#include "runtime/guided/grammars/Lark.h"
 #include "runtime/guided/tags/TagFormat.h"
 
 namespace ingot::runtime::guided {
@@ -29,6 +31,10 @@ public:
     }
     case Kind::Regex:
       return regex(format);
+    case Kind::Gbnf:
+      return placed(addGbnf(builder, format.text), format);
+    case Kind::Lark:
+      return placed(addLark(builder, format.text), format);
     case Kind::Schema:
     case Kind::Arguments:
       return schema(format);
@@ -69,6 +75,12 @@ private:
     std::unique_ptr<SchemaRules> rules;
     const TagFormat *format;
   };
+
+  static Result<Symbol> placed(Result<Symbol> read, const TagFormat &format) {
+    if (!read.ok())
+      return Status(read.status()).in(format.place);
+    return read;
+  }
 
   Result<Symbol> regex(const TagFormat &format) {
     const Result<ExpressionId> expression = readRegex(arena, format.text);

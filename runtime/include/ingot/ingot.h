@@ -297,6 +297,8 @@ typedef struct ingot_request {
   size_t choice_text_count;
   const ingot_turn *turn; /**< the prompt is that of this turn, whose answers take a form only
                            *   behind thoughts and beside calls; NULL: as above */
+  const char *grammar;    /**< the answer is a text of this grammar, in GBNF or Lark; or NULL.
+                           *   One of the forms above */
 } ingot_request;
 
 /** No prompt; add_special and skip_special set; one choice. */

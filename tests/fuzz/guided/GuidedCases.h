@@ -4,6 +4,9 @@
 
 #include "runtime/guided/GrammarConstraint.h"
 #include "runtime/guided/RegexSyntax.h"
+#include "runtime/guided/grammars/Gbnf.h"
+#include "runtime/guided/grammars/GrammarText.h"
+#include "runtime/guided/grammars/Lark.h"
 #include "runtime/guided/json/SchemaGrammar.h"
 #include "tests/fuzz/FuzzSession.h"
 
@@ -52,6 +55,19 @@ inline const std::vector<std::string> schemaSeeds = {
     R"({"type":"null"}}},"dependentRequired":{"k":["v"]},"propertyNames":{"maxLength":3}})",
     R"({"oneOf":[{"format":"date"},{"minimum":1e300}],"unevaluatedProperties":false,)"
     R"("allOf":[{"prefixItems":[true,{"uniqueItems":true}]}]})"};
+
+inline const std::vector<std::string> grammarWords = {
+    "root ::=", "start:", "\nA: ",      "\nb ::=", " | ",   "(",     ")",
+    "[^a-z]",   "{2,5}",  "{0,99999}",  "\"a\"i",  "..",    "~2..3", "%ignore \" \"",
+    "?",        "*",      "/[a-z]+/is", "root",    "start", " A ",   "\\x41",
+    "\\u00e9",  "# ",     "[",          "]",       "->",    "//",    "%import common.WS",
+    "<a>",      "\"",     "\n"};
+inline const std::vector<std::string> grammarSeeds = {
+    "root ::= item+ # list\nitem ::= \"- \" [^\\n]{1,20} \"\\n\" | \"(\" root? \")\"\n",
+    "root ::= root \"+\" t | t\nt ::= [0-9]+ | ws .\nws ::= | \" \" | \"\\U0001F600\"{2,}",
+    "?start: a | B -> c\na: \"(\" [start (\",\" start)*] \")\"\nB.2: /[a-z]+/i \"x\"~2\n"
+    "%import common.INT\n%ignore / +/\n",
+    "start: (\"if\"i NAME)+ // x\nNAME: \"a\"..\"z\" | \"_\"{1,3}\n%import common (WS, CNAME)"};
 
 /// All bytes, and a few longer tokens; token 0 stops.
 inline std::shared_ptr<const TokenVocabulary> vocabulary() {
@@ -107,6 +123,14 @@ inline std::string tryRegex(std::string_view pattern, const RegexOptions &option
     return std::string(id.status().code());
   Symbol start = builder.terminal(*id);
   auto grammar = std::move(builder).build(start);
+  if (!grammar.ok() || depth == Depth::Read)
+    return std::string(grammar.status().code());
+  return walk(*grammar, draw);
+}
+
+inline std::string tryGrammar(std::string_view text, const std::function<uint64_t(uint64_t)> &draw,
+                              Depth depth = Depth::Walk) {
+  auto grammar = syntaxOf(text) == GrammarSyntax::Gbnf ? gbnfGrammar(text) : larkGrammar(text);
   if (!grammar.ok() || depth == Depth::Read)
     return std::string(grammar.status().code());
   return walk(*grammar, draw);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutated regular expressions and schemas: read or refused by a code, and what is read leads to no
-// dead end.
+// Mutated regular expressions, schemas and grammars: read or refused by a code, and what is read
+// leads to no dead end.
 #include "tests/fuzz/guided/GuidedCases.h"
 
 using namespace ingot::fuzz;
@@ -26,5 +26,14 @@ TEST(GuidedFuzz, Schemas) {
     form.uniqueNames = draw(2) == 0;
     return trySchema(schema, form, draw);
   });
+  session.check();
+}
+
+TEST(GuidedFuzz, Grammars) {
+  FuzzSession session("grammars", 23);
+  auto draw = [&](uint64_t count) { return session.mutator.below(count); };
+  session.mutator.setWords(grammarWords);
+  session.run(2500, grammarSeeds,
+              [&](const std::string &grammar) { return tryGrammar(grammar, draw); });
   session.check();
 }

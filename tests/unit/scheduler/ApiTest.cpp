@@ -472,6 +472,12 @@ TEST_F(ApiTest, AnswersHaveTheFormThatIsAskedFor) {
   request.json_schema = "{\"type\": 5}";
   EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6611");
   request = plain;
+  request.grammar = "root ::= \"(\" root \")\" | [x-z]";
+  const std::string nested = engine.generate(request);
+  EXPECT_TRUE(std::regex_match(nested, std::regex("\\(*[x-z]?\\)*"))) << nested;
+  request.grammar = "start: A";
+  EXPECT_EQ(codeOf(ingot_submit(engine.get(), &request, &id)), "INGOT-E6621");
+  request = plain;
   const char *const texts[] = {"cab", "bac"};
   request.choice_texts = texts;
   request.choice_text_count = 2;

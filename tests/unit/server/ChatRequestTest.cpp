@@ -83,7 +83,10 @@ TEST(ChatRequestTest, WhatIsNotServedIsNamed) {
       {R"("response_format": {"type": "structural_tag"})", "response_format"},
       {R"("response_format": {"type": "json_object"}, "regex": "a")", "regex"},
       {R"("structured_outputs": {"json": {}, "choice": ["a"]})", "structured_outputs"},
-      {R"("structured_outputs": {"grammar": "a"})", "structured_outputs"},
+      {R"("structured_outputs": {"grammar": 3})", "structured_outputs"},
+      {R"("structured_outputs": {"grammar": "start: A", "regex": "a"})", "structured_outputs"},
+      {R"("grammar": {"type": "gbnf"})", "grammar"},
+      {R"("grammar": "root ::= \"a\"", "json_schema": {})", "json_schema"},
       {R"("tool_choice": "required")", "tool_choice"},
       {R"("tool_choice": {"type": "function", "function": {"name": "f"}})", "tool_choice"},
       {R"("tools": [{"type": "function", "function": {"name": "f", "strict": true}}])",
@@ -118,6 +121,11 @@ TEST(ChatRequestTest, FormsOfTheAnswer) {
       {R"("structured_outputs": {"choice": ["a", "b"]})", {Kind::Choice, "", {"a", "b"}}},
       {R"("structured_outputs": {"json_object": true})", {Kind::JsonObject, "", {}}},
       {R"("json_schema": )" + schema, {Kind::JsonSchema, schema, {}}},
+      {R"("structured_outputs": {"grammar": "root ::= a"})", {Kind::Gbnf, "root ::= a", {}}},
+      {R"("structured_outputs": {"grammar": "start: A"})", {Kind::Lark, "start: A", {}}},
+      {R"("grammar": "root ::= a")", {Kind::Gbnf, "root ::= a", {}}},
+      {R"("grammar": "start: A")", {Kind::Lark, "start: A", {}}},
+      {R"("grammar": "", "regex": "a")", {Kind::Regex, "a", {}}},
       {R"("regex": "a+")", {Kind::Regex, "a+", {}}}};
   for (const auto &[text, form] : forms)
     EXPECT_EQ(accepted(chat("{" + some + ", " + text + "}")).each.form, form) << text;
