@@ -177,8 +177,10 @@ private:
   bool hasPlace(const Json &value) const {
     if (value.is_string())
       return !provenance.placesOf(value.get_ref<const std::string &>()).empty();
-    return std::any_of(value.begin(), value.end(),
-                       [&](const Json &item) { return hasPlace(item); });
+    // Numbers and the like are ranges of themselves.
+    return value.is_structured() && std::any_of(value.begin(), value.end(), [&](const Json &item) {
+             return hasPlace(item);
+           });
   }
 
   const Conversation &conversation;
