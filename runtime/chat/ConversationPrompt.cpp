@@ -178,9 +178,8 @@ private:
     if (value.is_string())
       return !provenance.placesOf(value.get_ref<const std::string &>()).empty();
     // Numbers and the like are ranges of themselves.
-    return value.is_structured() && std::any_of(value.begin(), value.end(), [&](const Json &item) {
-             return hasPlace(item);
-           });
+    return value.is_structured() && std::any_of(value.begin(), value.end(),
+                                                [&](const Json &item) { return hasPlace(item); });
   }
 
   const Conversation &conversation;

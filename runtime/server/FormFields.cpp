@@ -2,6 +2,8 @@
 // All of them end as an AnswerForm.
 #include "runtime/server/FormFields.h"
 
+#include "runtime/server/StructuralTag.h"
+
 namespace ingot::runtime {
 
 static bool setForm(AnswerForm form, Request &request) {
@@ -36,11 +38,28 @@ bool readGrammar(const Json &value, Request &request) {
   return value == "" || setGrammar(value, request);
 }
 
+/// The object, or its text.
+static bool readTags(const Json &value, Request &request) {
+  OrError<Json> parsed = value.is_string() ? parseBody(value.get<std::string>()) : value;
+  const Json *object = std::get_if<Json>(&parsed);
+  std::optional<guided::TagFormat> format =
+      object ? readStructuralTag(*object) : std::optional<guided::TagFormat>();
+  if (!format)
+    return false;
+  return setForm({AnswerForm::Kind::Tags,
+                  "",
+                  {},
+                  std::make_shared<const guided::TagFormat>(*std::move(format))},
+                 request);
+}
+
 /// A format whose schema, where it has one, is a member of `holder`.
 static bool readFormat(const Json &value, const Json &holder, Request &request) {
   if (!value.is_object())
     return false;
   const std::string type = wordOf(value, "type");
+  if (type == "structural_tag")
+    return readTags(value, request);
   if (type == "json_object")
     return setKind(AnswerForm::Kind::JsonObject, request);
   if (type == "json_schema")
@@ -64,9 +83,10 @@ bool readStructuredOutputs(const Json &value, Request &request) {
   for (const auto &[name, member] : value.items()) {
     if (member.is_null())
       continue;
-    if (name == "json"      ? !readSchema(member, request)
-        : name == "regex"   ? !readRegex(member, request)
-        : name == "grammar" ? !setGrammar(member, request)
+    if (name == "json"             ? !readSchema(member, request)
+        : name == "regex"          ? !readRegex(member, request)
+        : name == "grammar"        ? !setGrammar(member, request)
+        : name == "structural_tag" ? !readTags(member, request)
         : name == "json_object"
             ? member != Json(true) || !setKind(AnswerForm::Kind::JsonObject, request)
             : name != "choice")

@@ -10,11 +10,11 @@ namespace ingot::runtime {
 // Each puts the form into `request`; false where the value is none, or there is one already.
 
 /// OpenAI's `response_format`: {"type": "text"}, "json_object", or "json_schema" with the object
-/// "json_schema", whose member "schema" counts.
+/// "json_schema", whose member "schema" counts; and vLLM's "structural_tag".
 bool readResponseFormat(const Json &value, Request &request);
 /// `text.format` and `output_config.format`: the same with "schema" beside "type".
 bool readFlatFormat(const Json &value, Request &request);
-/// vLLM's: one of "json", "regex", "choice", "grammar" and "json_object".
+/// vLLM's: one of "json", "regex", "choice", "grammar", "structural_tag", "json_object".
 bool readStructuredOutputs(const Json &value, Request &request);
 /// llama.cpp's and SGLang's `json_schema`: the schema, or its text.
 bool readSchema(const Json &value, Request &request);

@@ -137,8 +137,7 @@ class GuidedCalls(harness.FablesTest):
         self.assertEqual(said, self.chat(server, tools=tools(), temperature=0, max_tokens=30)
                          ["choices"][0])
         # A bracket begins a call of this family: it is one, or the answer is text.
-        vocabulary = json.loads((harness.FABLES / "tokenizer.json").read_text())["model"]["vocab"]
-        pushed = {"logit_bias": {str(vocabulary["["]): 100}, "seed": 3, "stop": ["[" * 8]}
+        pushed = {"logit_bias": {str(self.token("[")): 100}, "seed": 3, "stop": ["[" * 8]}
         free = self.chat(server, tools=tools(), **pushed)["choices"][0]
         self.assertFalse(free["message"].get("tool_calls"))
         held = self.chat(server, tools=tools(True), parallel_tool_calls=False, **pushed)
@@ -156,6 +155,50 @@ class GuidedCalls(harness.FablesTest):
             error = self.chat(server, 400, tools=tools())["error"]
             self.assertEqual(error["ingot_code"], "INGOT-E6076")
             self.assertIn("tools[1]", error["message"])
+
+    def test_structural_tags(self):
+        server = self.start("none")
+        tag = {"type": "tag", "begin": "<pick>", "end": "</pick>",
+               "content": {"type": "json_schema", "json_schema": PICK}}
+        for format, wanted in (
+                (tag, r"<pick>(.*)</pick>"),
+                ({"type": "sequence", "elements": [
+                    {"type": "const_string", "value": "so: "}, {"type": "regex", "pattern": "[ab]"},
+                    {"type": "optional", "content": {"type": "grammar",
+                                                     "grammar": 'root ::= "!" root | "!"'}}]},
+                 "so: [ab]!*"),
+                ({"type": "tags_with_separator", "tags": [tag], "separator": ", ",
+                  "at_least_one": True, "stop_after_first": True}, r"<pick>(.*)</pick>"),
+                ({"type": "triggered_tags", "triggers": ["<pick"], "tags": [tag],
+                  "at_least_one": True, "stop_after_first": True}, r"[^<]*<pick>(.*)</pick>")):
+            said = self.chat(server, temperature=0.5, logit_bias={str(self.token("<")): 8},
+                             response_format={"type": "structural_tag", "format": format})
+            choice = said["choices"][0]
+            if choice["finish_reason"] == "stop":
+                match = re.fullmatch(wanted, choice["message"]["content"], re.DOTALL)
+                self.assertTrue(match, choice)
+                if match.groups():
+                    self.assertTrue(is_right("pick", match.group(1)), choice)
+        old = {"type": "structural_tag", "triggers": ["<f="], "structures": [
+            {"begin": "<f=a>", "schema": GO, "end": "</f>"}]}
+        pushed = {"logit_bias": {str(self.token("<")): 100}, "stop": ["</f>"], "max_tokens": 60,
+                  "include_stop_str_in_output": True}
+        for more in ({"response_format": old}, {"structured_outputs": {
+                "structural_tag": json.dumps(old)}}):
+            text = self.chat(server, **pushed, **more)["choices"][0]["message"]["content"]
+            for call in re.findall(r"<f=a>(.*?)</f>", text, re.DOTALL):
+                self.assertTrue(is_right("go", call), text)
+        for wrong in ({"type": "tag", "begin": "a", "content": {"type": "any_text"}},
+                      {"type": "nothing"}, {"type": "or", "elements": []},
+                      {"type": "triggered_tags", "triggers": ["x"], "tags": [tag]},
+                      {"type": "json_schema", "json_schema": {}, "style": "yaml"}):
+            self.chat(server, 400, response_format={"type": "structural_tag", "format": wrong})
+        error = self.chat(server, 400, response_format={"type": "structural_tag", "format": {
+            "type": "sequence", "elements": [{"type": "regex", "pattern": "("}]}})["error"]
+        self.assertIn("structural_tag.format.elements[0]", error["message"])
+
+    def token(self, text):
+        return json.loads((harness.FABLES / "tokenizer.json").read_text())["model"]["vocab"][text]
 
     def test_refusals(self):
         server = self.start("glm")
