@@ -32,8 +32,6 @@ CLAIMS = {
     "metal": {"paths": ["codegen/metal"]}, "vulkan": {"paths": ["codegen/vulkan"]},
     "rocm": {"paths": ["codegen/rocm", "codegen/hip"]},
     "arm": {"paths": ["codegen/arm*", "codegen/aarch64"]},
-    "calls that must come": {
-        "says": ("runtime/server/ChatRequest.cpp", "a call that must come is not served")},
     "embeddings": {"says": ("runtime/server/Router.cpp",
                             '"/v1/embeddings", &Router::notServed')},
     "pooling models": {"names": "pooling"},

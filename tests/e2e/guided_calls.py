@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that must be right: in the syntax of every family, whole and streamed, in the three forms of
-requests, the example model at a high temperature calls nothing but tools with valid arguments."""
+"""Calls that must be right: in the syntax of every family, whole and streamed, in the three forms
+of requests, the example model at a high temperature calls nothing but tools with valid arguments."""
 import json
 import re
 import subprocess
@@ -119,8 +119,7 @@ class GuidedCalls(harness.FablesTest):
             if said["status"] == "completed":
                 call, = said["output"]
                 self.assertTrue(is_right(call["name"], call["arguments"]), said)
-            own = [{"name": tool["function"]["name"], "input_schema": tool["function"]["parameters"]}
-                   for tool in tools()]
+            own = [{"name": tool["name"], "input_schema": tool["parameters"]} for tool in flat]
             for choice in ({"type": "any"}, {"type": "tool", "name": "go"}):
                 said = self.ask(server, "/v1/messages", messages=ASKED, temperature=1.0,
                                 max_tokens=200, tools=own, tool_choice={
