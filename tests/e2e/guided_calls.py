@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that must be right: in the syntax of every family, whole and streamed, in the three forms
-of requests, the example model at a high temperature calls nothing but tools with valid arguments."""
+of requests, the example model at a high temperature calls only tools with valid arguments."""
 import json
 import re
 import subprocess

@@ -128,7 +128,7 @@ BROKEN = {
         {"docs/running.md": "# Running\n\n<!-- results begin: x -->\n" + "word " * 1500},
     ],
     "all-words": [{f"docs/page{i}.md": "# Page\n\nText.\n" + "word " * 1400
-                   for i in range(30)},
+                   for i in range(31)},
                   {"docs/glossary.md": "# Glossary\n\nWords.\n\n|a|\n|---|\n" + "|b|\n" * 21}],
     "page-openings": [
         {"docs/running.md": "How to run.\n"},
