@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Structured outputs of the clients of OpenAI, Anthropic and LangChain (build/langchain_openai has
-them all, from scripts/setup --full), with Pydantic's models, against the example model."""
+"""Structured outputs and calls that must be right of the clients of OpenAI, Anthropic and LangChain
+(build/langchain_openai has them all, from scripts/setup --full), with Pydantic's models, against
+the example model."""
 import pathlib
 import sys
 import typing
@@ -11,6 +12,9 @@ for packages in (ROOT / "build" / "langchain_openai").glob("lib/python3*/site-pa
     sys.path.insert(0, str(packages))
 try:
     import anthropic
+    import langchain.agents
+    import langchain.agents.structured_output
+    import langchain_anthropic
     import langchain_openai
     import openai
     import pydantic
@@ -91,6 +95,85 @@ class Structured(harness.FablesTest):
             for kind in (Trip, Trip.model_json_schema()):
                 answer = model.with_structured_output(kind, method="json_schema").invoke("Once")
                 self.assertIsInstance(Trip.model_validate(answer), Trip)
+
+
+TEMPLATE = ("{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}"
+            "{% for m in messages %}{{ m.content }} {% endfor %}{# <tool_call> #}")
+
+
+class Calls(harness.FablesTest):
+    """Of a model that has no idea of tools: that calls come, and are right, is the server's."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        file = cls.shared.folder / "calls.jinja"
+        file.write_text(TEMPLATE)
+        cls.server = Server(cls.engine, "--served-model-name", "m", "--chat-template", file,
+                            "--tool-parser", "hermes")
+        cls.address = cls.server.address
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        super().tearDownClass()
+
+    def test_openai(self):
+        client = openai.OpenAI(base_url=f"{self.address}/v1", api_key="none", max_retries=0)
+        self.addCleanup(client.close)
+        tool = openai.pydantic_function_tool(Trip, name="travel")
+        self.assertTrue(tool["function"]["strict"])
+        for choice in ("required", {"type": "function", "function": {"name": "travel"}}):
+            answer = client.chat.completions.parse(
+                model="m", messages=ASKED, tools=[tool], tool_choice=choice, temperature=1.0,
+                seed=2, max_tokens=LIMIT, parallel_tool_calls=False)
+            call, = answer.choices[0].message.tool_calls
+            self.assertIsInstance(call.function.parsed_arguments, Trip)
+        answer = client.responses.create(
+            model="m", input="Once upon a time", temperature=1.0, max_output_tokens=LIMIT,
+            tools=[{"type": "function", "name": "travel", "strict": True,
+                    "parameters": tool["function"]["parameters"]}], tool_choice="required",
+            parallel_tool_calls=False)
+        call, = answer.output
+        Trip.model_validate_json(call.arguments)
+
+    def test_anthropic(self):
+        client = anthropic.Anthropic(base_url=self.address, api_key="none", max_retries=0)
+        self.addCleanup(client.close)
+        tool = {"name": "travel", "input_schema": Trip.model_json_schema()}
+        for choice in ({"type": "any"}, {"type": "tool", "name": "travel"}):
+            with client.messages.stream(
+                    model="m", messages=ASKED, max_tokens=LIMIT, tools=[tool],
+                    tool_choice={**choice, "disable_parallel_tool_use": True}) as stream:
+                call, = stream.get_final_message().content
+            Trip.model_validate(call.input)
+
+    def models(self):
+        return (
+            langchain_openai.ChatOpenAI(model="m", base_url=f"{self.address}/v1", api_key="none",
+                                        max_retries=0, temperature=1.0, max_tokens=LIMIT, seed=3),
+            langchain_anthropic.ChatAnthropic(model="m", base_url=self.address, api_key="none",
+                                              max_retries=0, max_tokens=LIMIT))
+
+    def test_langchain(self):
+        for model in self.models():
+            bound = model.bind_tools([Trip], tool_choice="any", parallel_tool_calls=False)
+            call, = bound.invoke("Once").tool_calls
+            self.assertEqual(call["name"], "Trip")
+            Trip.model_validate(call["args"])
+            told = model.with_structured_output(Trip).invoke("Once")
+            self.assertIsInstance(told, Trip)
+
+    def test_agent(self):
+        """It ends once the answer's form, which is a tool to it, is called: at the first turn."""
+        model = langchain_openai.ChatOpenAI(
+            model="m", base_url=f"{self.address}/v1", api_key="none", max_retries=0, seed=4,
+            temperature=1.0, max_tokens=LIMIT, model_kwargs={"parallel_tool_calls": False})
+        agent = langchain.agents.create_agent(
+            model, tools=[],
+            response_format=langchain.agents.structured_output.ToolStrategy(Trip))
+        state = agent.invoke({"messages": ASKED}, {"recursion_limit": 4})
+        self.assertIsInstance(state["structured_response"], Trip)
 
 
 if __name__ == "__main__":
