@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to begin an answer whose calls have to be right: first tokens of chats with 128 tools
-and 100 KB of schemas, free and with `tool_choice` required, in turns; schemas are new each time, so
-that no grammar is kept. Prints milliseconds of each turn and the medians.
+"""What it costs to begin an answer whose calls have to be right: first tokens of chats with 128
+tools and 100 KB of schemas, free and with `tool_choice` required, in turns; schemas are new each
+time, so that no grammar is kept. Prints milliseconds of each turn and the medians.
 
     python3 tests/bench/guided/calls.py PROGRAMS ENGINE [--tools 128] [--turns 9]
 """
