@@ -12,12 +12,13 @@ std::string specialBytes(std::string_view name) {
   return bytes;
 }
 
-SpecialNames::SpecialNames(std::vector<std::string> given) : names(std::move(given)) {
+SpecialNames::SpecialNames(std::vector<std::string> given,
+                           std::shared_ptr<const TokenVocabulary> vocabulary)
+    : names(std::move(given)), vocabulary(std::move(vocabulary)) {
   std::erase(names, std::string());
   std::ranges::sort(names);
 }
 
-/// Bytes of the longest name that `text` begins with; 0 where there is none.
 size_t SpecialNames::lengthAt(std::string_view text) const {
   for (auto end = std::ranges::upper_bound(names, text); end != names.begin();) {
     --end;
@@ -44,6 +45,13 @@ std::string SpecialNames::bytesOf(std::string_view text) const {
 
 bool SpecialNames::isOne(std::string_view text) const {
   return !text.empty() && lengthAt(text) == text.size();
+}
+
+std::vector<std::string> SpecialNames::allBytes() const {
+  std::vector<std::string> all;
+  for (const std::string &name : names)
+    all.push_back(specialBytes(name));
+  return all;
 }
 
 } // namespace ingot::runtime::guided

@@ -47,6 +47,10 @@ AnswerForm AnswerForm::ofGrammar(std::string grammar) {
   return {isGbnf ? Kind::Gbnf : Kind::Lark, std::move(grammar), {}};
 }
 
+bool AnswerForm::namesTokens() const {
+  return tags || (kind == Kind::Gbnf && text.find('<') != text.npos);
+}
+
 bool AnswerForm::operator==(const AnswerForm &other) const {
   const auto same = [&] { return tags && other.tags && *tags == *other.tags; };
   return kind == other.kind && text == other.text && choices == other.choices &&
@@ -65,7 +69,7 @@ Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form,
   case AnswerForm::Kind::Tags:
     return guided::tagGrammar(*form.tags, special);
   case AnswerForm::Kind::Gbnf:
-    return guided::gbnfGrammar(form.text);
+    return guided::gbnfGrammar(form.text, special);
   case AnswerForm::Kind::Lark:
     return guided::larkGrammar(form.text);
   default:
@@ -103,8 +107,8 @@ Result<std::shared_ptr<guided::GrammarMasks>> AnswerForms::masksOf(const AnswerF
     if (auto known = find(form))
       return known;
   }
-  Result<std::shared_ptr<const guided::Grammar>> grammar =
-      grammarOf(form, form.tags ? specialNames(*tokenizer) : guided::SpecialNames());
+  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(
+      form, form.namesTokens() ? specialNames(*tokenizer, tokens()) : guided::SpecialNames());
   if (!grammar.ok())
     return std::move(grammar).status();
   auto masks = std::make_shared<guided::GrammarMasks>(*std::move(grammar), tokens(), limits);

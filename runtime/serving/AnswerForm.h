@@ -44,12 +44,14 @@ struct AnswerForm {
   bool isJson() const {
     return kind == Kind::Json || kind == Kind::JsonObject || kind == Kind::JsonSchema;
   }
+  /// Whether it may ask for tokens by name.
+  bool namesTokens() const;
   bool operator==(const AnswerForm &other) const;
 };
 
 /// The grammar of the answers that have a form other than Free. Errors: INGOT-E6006 for an empty
 /// list of choices, else those of guided::schemaGrammar, guided::readRegex, guided::gbnfGrammar,
-/// guided::larkGrammar and guided::tagGrammar, which takes `special`.
+/// guided::larkGrammar and guided::tagGrammar; `special` is for forms that name tokens.
 Result<std::shared_ptr<const guided::Grammar>> grammarOf(const AnswerForm &form,
                                                          const guided::SpecialNames &special = {});
 

@@ -82,11 +82,12 @@ std::vector<std::string> guidedBytes(const Tokenizer &tokenizer, size_t vocabula
   return bytes;
 }
 
-guided::SpecialNames specialNames(const Tokenizer &tokenizer) {
+guided::SpecialNames specialNames(const Tokenizer &tokenizer,
+                                  std::shared_ptr<const guided::TokenVocabulary> vocabulary) {
   std::vector<std::string> names;
   for (const int32_t id : specialTokens(tokenizer, tokenizer.size()))
     names.emplace_back(tokenizer.piece(id));
-  return guided::SpecialNames(std::move(names));
+  return guided::SpecialNames(std::move(names), std::move(vocabulary));
 }
 
 std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabulary) {

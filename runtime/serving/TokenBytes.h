@@ -21,8 +21,10 @@ std::vector<std::string> tokenBytes(const Tokenizer &tokenizer, size_t vocabular
 /// The same with special tokens, which have guided::specialBytes().
 std::vector<std::string> guidedBytes(const Tokenizer &tokenizer, size_t vocabulary);
 
-/// The names of the special tokens.
-guided::SpecialNames specialNames(const Tokenizer &tokenizer);
+/// The names of the special tokens; of the others there is what `vocabulary`, of guidedBytes(),
+/// has.
+guided::SpecialNames specialNames(const Tokenizer &tokenizer,
+                                  std::shared_ptr<const guided::TokenVocabulary> vocabulary);
 
 /// The same with special tokens, which have their names.
 std::shared_ptr<const guided::SpelledTokens> spelledTokens(const Tokenizer &tokenizer,

@@ -2,6 +2,8 @@
 // `match`: which texts a schema, an expression or a grammar lets through.
 #include "runtime/guided/json/UniqueNames.h"
 #include "runtime/serving/AnswerForm.h"
+#include "runtime/serving/TokenBytes.h"
+#include "runtime/serving/Tokenizer.h"
 #include "runtime/tools/CommandLine.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/GrammarOption.h"
@@ -11,6 +13,7 @@
 
 #include "runtime/engine/EngineFile.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -31,25 +34,49 @@ struct Match {
 
 class Matcher {
 public:
-  Matcher(std::shared_ptr<const guided::Grammar> grammar, bool isJson)
-      : recognizer(std::move(grammar)), isJson(isJson) {}
+  /// A name of `special` in a text is that token, or spelled: either may be what passes.
+  Matcher(std::shared_ptr<const guided::Grammar> grammar, guided::SpecialNames special, bool isJson)
+      : recognizer(std::move(grammar)), special(std::move(special)), isJson(isJson) {}
 
   /// INGOT-E6605: the text is past the limits.
   Result<Match> match(std::string_view text) {
-    guided::Recognizer::State state = recognizer.start();
+    // Those that may be reached before each byte, and at the end.
+    std::vector<std::vector<guided::Recognizer::State>> states(text.size() + 1);
+    states[0].push_back(recognizer.start());
     guided::UniqueNames names;
-    for (size_t i = 0; i < text.size(); ++i) {
-      state = recognizer.next(state, uint8_t(text[i]));
-      if (!recognizer.status().ok())
-        return recognizer.status();
-      if (state == guided::Recognizer::dead || (isJson && !names.take(text.substr(i, 1))))
+    size_t furthest = 0; // that is reached
+    for (size_t i = 0; i < text.size() && i <= furthest; ++i) {
+      if (isJson && !names.take(text.substr(i, 1)))
         return Match{i, false};
+      for (const guided::Recognizer::State state : states[i]) {
+        add(states[i + 1], recognizer.next(state, uint8_t(text[i])));
+        const size_t length = special.lengthAt(text.substr(i));
+        if (length > 0)
+          add(states[i + length],
+              recognizer.run(state, guided::specialBytes(text.substr(i, length))));
+        if (!recognizer.status().ok())
+          return recognizer.status();
+        for (const size_t next : {i + 1, i + length})
+          if (!states[next].empty())
+            furthest = std::max(furthest, next);
+      }
+      std::vector<guided::Recognizer::State>().swap(states[i]);
     }
-    return Match{std::nullopt, recognizer.mayEnd(state)};
+    if (states.back().empty())
+      return Match{furthest, false};
+    return Match{std::nullopt, std::ranges::any_of(states.back(), [&](auto state) {
+                   return recognizer.mayEnd(state);
+                 })};
   }
 
 private:
+  static void add(std::vector<guided::Recognizer::State> &states, guided::Recognizer::State state) {
+    if (state != guided::Recognizer::dead && std::ranges::find(states, state) == states.end())
+      states.push_back(state);
+  }
+
   guided::Recognizer recognizer;
+  guided::SpecialNames special;
   bool isJson;
 };
 
@@ -84,20 +111,35 @@ Status matchLine(Matcher &matcher, const std::string &line) {
   return Status::success();
 }
 
+/// The tokens that `form` may name.
+Result<guided::SpecialNames> namesOf(const AnswerForm &form, const EngineFile &file) {
+  const auto section = file.sectionOfKind(schema::SectionKind::Tokenizer);
+  if (!form.namesTokens() || section.empty())
+    return guided::SpecialNames();
+  const Result<Tokenizer> tokenizer = Tokenizer::load(std::as_bytes(section));
+  if (!tokenizer.ok())
+    return tokenizer.status();
+  return specialNames(*tokenizer, std::make_shared<const guided::TokenVocabulary>(
+                                      guidedBytes(*tokenizer, tokenizer->size())));
+}
+
 Status matchAll(const MatchArguments &arguments) {
-  if (Result<std::shared_ptr<const EngineFile>> file = EngineFile::open(arguments.engine);
-      !file.ok())
-    return std::move(file).status();
+  const Result<std::shared_ptr<const EngineFile>> file = EngineFile::open(arguments.engine);
+  if (!file.ok())
+    return file.status();
   const Result<AnswerForm> form = formOf(arguments);
   if (!form.ok())
     return form.status();
-  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(*form);
+  Result<guided::SpecialNames> special = namesOf(*form, **file);
+  if (!special.ok())
+    return std::move(special).status();
+  Result<std::shared_ptr<const guided::Grammar>> grammar = grammarOf(*form, *special);
   if (!grammar.ok())
     return std::move(grammar).status();
   Result<LineReader> lines = LineReader::open(arguments.texts);
   if (!lines.ok())
     return std::move(lines).status();
-  Matcher matcher(*std::move(grammar), form->isJson());
+  Matcher matcher(*std::move(grammar), *std::move(special), form->isJson());
   std::string line;
   for (size_t number = 1;; ++number) {
     Result<LineReader::Next> next = lines->next(line, /*wait=*/true);

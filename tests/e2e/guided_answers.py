@@ -75,6 +75,14 @@ class GuidedAnswers(harness.FablesTest):
             self.assertTrue(whole["complete"])
             self.assertEqual((prefix["accepted"], prefix["complete"]), (True, False))
             self.assertEqual((wrong["accepted"], wrong["at"]), (False, 3))
+        # A name in a text is that token, or spelled.
+        tokens = 'root ::= <|user|> !<[1]>* <[2]> "<|user|>"?'
+        whole, spelled, prefix, wrong = self.match("--grammar gbnf", tokens, [
+            "<|user|>a<|pad|>é<|assistant|>", "<|user|><|assistant|><|user|>", "<|user|>x<",
+            "<|assistant|>"])
+        self.assertTrue(whole["complete"] and spelled["complete"])
+        self.assertEqual((prefix["accepted"], prefix["complete"]), (True, False))
+        self.assertEqual((wrong["accepted"], wrong["at"]), (False, 0))
 
     def test_refusals(self):
         for option, pattern, code, where in (
@@ -131,6 +139,12 @@ class GuidedAnswers(harness.FablesTest):
         file.write_text('root ::= [ab]{3} | "(" root ")"')
         result = self.ingot_run(self.engine, "-p", "Once", "--grammar", "gbnf", file)
         self.assertRegex(result.stdout.strip(), r"^\(*[ab]{3}\)*$")
+        file.write_text('root ::= "ab" <|user|> <[3]> "c"')
+        lines = self.folder / "one.jsonl"
+        lines.write_text(json.dumps({"prompt": "Once", "grammar": file.read_text()}))
+        result = self.ingot_run(self.engine, "--prompts", lines)
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["text"], answer["finish"]), ("abc", "end_token"), result.stderr)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,12 @@
 // The reader of GBNF: recursive descent, one function for each part of the notation.
 #include "runtime/guided/grammars/Gbnf.h"
 
+#include "runtime/guided/TokenVocabulary.h"
 #include "runtime/guided/grammars/GrammarReader.h"
 #include "runtime/guided/grammars/RuleWriter.h"
+
+#include <unordered_map>
+#include <unordered_set>
 
 namespace ingot::runtime::guided {
 
@@ -13,8 +17,9 @@ using NodeId = RuleTree::NodeId;
 
 class GbnfReader : GrammarReader {
 public:
-  GbnfReader(GrammarBuilder &builder, std::string_view text)
-      : GrammarReader(text, "GBNF"), builder(builder), arena(builder.expressions()) {}
+  GbnfReader(GrammarBuilder &builder, std::string_view text, const SpecialNames &tokens)
+      : GrammarReader(text, "GBNF"), builder(builder), arena(builder.expressions()),
+        tokens(tokens) {}
 
   Result<Symbol> read() {
     skipLines();
@@ -113,9 +118,12 @@ private:
 
   /// A symbol with its operators.
   NodeId item() {
+    const size_t start = at;
+    const bool countsTokens = ahead("!");
     NodeId node = symbol();
     skip();
-    for (int count = 0; ok() && !ended(); skip()) {
+    int count = 0;
+    for (; ok() && !ended(); skip()) {
       const size_t place = at;
       uint32_t minimum = 0, maximum = ExpressionArena::unbounded;
       if (take("+"))
@@ -126,8 +134,12 @@ private:
         break;
       if (++count > mostOperators)
         refuse(place, "too many operators in a row", "INGOT-E6623");
+      if (countsTokens && count == 1 && (minimum > 1 || maximum != ExpressionArena::unbounded))
+        refuse(start, uncounted);
       node = tree.repeat(node, minimum, maximum);
     }
+    if (countsTokens && count == 0)
+      refuse(start, uncounted);
     return node;
   }
 
@@ -144,9 +156,10 @@ private:
     case '(':
       return group();
     case '<':
+      return tree.literal(token());
     case '!':
-      refuse(place, "tokens in angle brackets are not served; write their text as a literal");
-      return RuleTree::none;
+      ++at;
+      return otherTokens(place);
     default:
       break;
     }
@@ -154,6 +167,60 @@ private:
       return tree.reference(used, place);
     refuseNext("a symbol");
     return RuleTree::none;
+  }
+
+  /// The bytes of "<[id]>", or of "<text>", where the brackets are of the text.
+  std::string token() {
+    const size_t place = at;
+    const size_t end = text.find_first_of(">\n", at);
+    if (end == text.npos || text[end] != '>') {
+      refuse(place, "a token without an end");
+      return {};
+    }
+    std::string bytes;
+    if (take("<[")) {
+      uint32_t id = 0;
+      if (!readCount(id) || !take("]>"))
+        refuse(place, "no id of a token; write <[1000]>");
+      else if (tokens.tokens() && id < tokens.tokens()->size())
+        bytes = tokens.tokens()->text(id);
+    } else {
+      at = end + 1;
+      const std::string_view named = text.substr(place, at - place);
+      if (tokens.isOne(named))
+        bytes = specialBytes(named);
+      else if (isText(named))
+        bytes = named;
+    }
+    if (ok() && bytes.empty())
+      refuse(place, "the model has no such token");
+    return bytes;
+  }
+
+  /// Whether it is what a token spells.
+  bool isText(std::string_view named) {
+    if (texts.empty() && tokens.tokens())
+      for (uint32_t id = 0; id < tokens.tokens()->size(); ++id)
+        texts.insert(tokens.tokens()->text(id));
+    return texts.contains(named);
+  }
+
+  /// What one of the tokens but a special one begins with: bytes of a text, or another special one.
+  NodeId otherTokens(size_t place) {
+    if (!ahead("<")) {
+      refuseNext("a token in angle brackets");
+      return RuleTree::none;
+    }
+    const auto [known, isNew] = besides.try_emplace(token(), ExpressionArena::nothing);
+    if (isNew && ok()) {
+      std::vector<std::string> others = tokens.allBytes();
+      if (std::erase(others, known->first) == 0)
+        refuse(place, "this is no special token, and other tokens spell its text; write \"!\" "
+                      "before special ones alone");
+      const ByteSet plain = ByteSet::range(0, 0xFD); // of which no special token has the first
+      known->second = arena.alternation({arena.bytes(plain), arena.literals(others)});
+    }
+    return tree.expression(known->second);
   }
 
   NodeId group() {
@@ -243,19 +310,26 @@ private:
     }
   }
 
+  static constexpr std::string_view uncounted =
+      "a token with \"!\" needs * or + behind it: how many tokens a text is does not show";
+
   GrammarBuilder &builder;
   ExpressionArena &arena;
+  const SpecialNames &tokens;
+  std::unordered_set<std::string_view> texts;            ///< of all tokens, once one is asked for
+  std::unordered_map<std::string, ExpressionId> besides; ///< what "!" means, by the token's bytes
 };
 
 } // namespace
 
-Result<Symbol> addGbnf(GrammarBuilder &builder, std::string_view text) {
-  return GbnfReader(builder, text).read();
+Result<Symbol> addGbnf(GrammarBuilder &builder, std::string_view text, const SpecialNames &tokens) {
+  return GbnfReader(builder, text, tokens).read();
 }
 
-Result<std::shared_ptr<const Grammar>> gbnfGrammar(std::string_view text) {
+Result<std::shared_ptr<const Grammar>> gbnfGrammar(std::string_view text,
+                                                   const SpecialNames &tokens) {
   GrammarBuilder builder;
-  Result<Symbol> start = addGbnf(builder, text);
+  Result<Symbol> start = addGbnf(builder, text, tokens);
   if (!start.ok())
     return std::move(start).status();
   return std::move(builder).build(*start);

@@ -32,7 +32,7 @@ public:
     case Kind::Regex:
       return regex(format);
     case Kind::Gbnf:
-      return placed(addGbnf(builder, format.text), format);
+      return placed(addGbnf(builder, format.text, special), format);
     case Kind::Lark:
       return placed(addLark(builder, format.text), format);
     case Kind::Schema:
