@@ -81,6 +81,10 @@ std::optional<std::string> codegen::missingEvidence(engine::KernelOp kernel,
   for (llvm::StringRef name : names)
     if (facts.count(name) == 0)
       return "it has no " + name.str() + " instruction";
+  // Of the asynchronous proxy; ptx::waitForEarlierKernels() has it.
+  for (auto map : kernel.getTensorMaps().getAsRange<engine::TensorMapAttr>())
+    if (map.getFenced() && facts.count("FENCE") == 0)
+      return "it has no fence before its copies of what launches write";
   return std::nullopt;
 }
 

@@ -86,6 +86,8 @@ private:
   bool liesInItsBuffer(const TensorMapT &map, const LaunchT &launch) const {
     if (map.buffer >= launch.buffers.size() || map.rows > UINT32_MAX || map.row_bytes > UINT32_MAX)
       return false;
+    if (map.element >= kElementTypes)
+      return false;
     const BufferT &buffer = *launch.buffers[map.buffer];
     return map.rows * map.row_bytes <=
            bytesOf(buffer.input != kNone ? buffer.input : buffer.output);
