@@ -3,6 +3,7 @@
 #include "tests/gpu/LaunchRecord.h"
 
 #include "runtime/core/Sha256.h"
+#include "runtime/schema/Elements.h"
 
 #include <algorithm>
 #include <cstring>
