@@ -140,6 +140,7 @@ void Unit::beginWarps(Block &block, uint8_t *registers, uint8_t *local) {
     warp.state = WarpState::Ready;
     warp.barrierResult = noSlot;
     warp.clusterPhase = 0;
+    warp.clusterArrived = false;
     warp.fullChecks = launch->modes.fullChecks;
     warp.gridWaited = false;
     warp.polled = false;

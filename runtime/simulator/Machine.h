@@ -138,6 +138,7 @@ struct Warp {
   WarpState state = WarpState::Ready;
   uint32_t barrier = 0; // that it waits at
   uint32_t clusterPhase = 0;
+  bool clusterArrived = false;     // and has not waited
   uint32_t barrierResult = noSlot; // predicate or register that the barrier's reduction sets
   bool fullChecks = false;
   bool gridWaited = false;

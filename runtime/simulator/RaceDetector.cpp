@@ -13,6 +13,7 @@ void RaceDetector::begin(uint32_t bytes, uint32_t count) {
   for (uint32_t w = 0; w < warpAgents; ++w) {
     clocks[w].fill(0);
     clocks[w][w] = 1;
+    clocks[w][foreignAgent] = 1;
     copyReads[w].clear();
     productReads[w].clear();
   }
@@ -165,6 +166,19 @@ uint32_t RaceDetector::beginForeignWrite(uint32_t address, uint32_t bytes, uint6
   for (uint32_t byte = address - sharedBase; byte < address - sharedBase + bytes; ++byte)
     writes[byte] = {number, uint8_t(agent), 0, false, false};
   return number;
+}
+
+void RaceDetector::foreignStore(Warp &warp, uint32_t lane, uint32_t begin, uint32_t bytes) {
+  for (uint32_t byte = begin; byte < begin + bytes; ++byte) {
+    if (bulkReads[byte])
+      warp.report(lane, FindingKind::AsyncRace,
+                  "writes shared memory of another block that an asynchronous operation of its "
+                  "warp " +
+                      std::to_string(std::countr_zero(bulkReads[byte])) +
+                      " reads, which has not been waited for",
+                  byte + sharedBase);
+    writes[byte] = {1, uint8_t(foreignAgent), uint8_t(lane), false, false};
+  }
 }
 
 uint32_t RaceDetector::beginBulkWrite(Warp &warp, uint32_t address, uint32_t bytes,

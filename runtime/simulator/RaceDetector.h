@@ -43,6 +43,9 @@ public:
   /// The same for a write from another block of the cluster, whose order with this block's own
   /// accesses is not checked.
   uint32_t beginForeignWrite(uint32_t address, uint32_t bytes, uint64_t object);
+  /// A store of another block's lane to the byte `begin` and those behind it, which are written
+  /// then; likewise.
+  void foreignStore(Warp &warp, uint32_t lane, uint32_t begin, uint32_t bytes);
   void endBulkWrite(uint64_t object, uint32_t number);
   /// Bytes that the asynchronous proxy reads until the warp has waited for it: for a bulk copy, or
   /// for a wgmma of a group, groups up to `last` of which are complete.
@@ -54,7 +57,9 @@ public:
   static uint32_t conflicts(const uint64_t (&addresses)[warpSize], uint32_t mask, uint32_t bytes);
 
 private:
-  static constexpr uint32_t warpAgents = 32, copyAgents = 16, agents = warpAgents + copyAgents;
+  static constexpr uint32_t warpAgents = 32, copyAgents = 16;
+  /// Other blocks, whose stores precede everything.
+  static constexpr uint32_t foreignAgent = warpAgents + copyAgents, agents = foreignAgent + 1;
   using Clock = std::array<uint32_t, agents>;
 
   struct Write {

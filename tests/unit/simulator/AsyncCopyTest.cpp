@@ -126,6 +126,24 @@ TEST_F(AsyncCopyTest, TensorMulticast) {
   });
 }
 
+TEST_F(AsyncCopyTest, MulticastThatLeavesOutABlock) {
+  eachCompletion([&](SimulatorOptions options) {
+    configure(options);
+    Kernel test = load(tensorKernel(
+        kExpect128 +
+        "mov.u32 %r4, %cluster_ctarank; setp.ne.u32 %p3, %r4, 0; or.pred %p3, %p3, %p1;"
+        "@%p3 bra TRY; mov.u16 %h1, 1; mov.u32 %r6, 16; mov.u32 %r7, 2;"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes."
+        "multicast::cluster [%r20], [%d3, {%r6, %r7}], [%r21], %h1;" +
+        kWaitAndWrite));
+    DeviceArray<uint32_t> source(sequence(32 * 8)), out(Words(64));
+    TensorMap map = mapOf(source.address, 8);
+    EXPECT_NE(launch(test, {.grid = 2, .block = 32, .cluster = 2}, {&map, &out.address}),
+              DriverResult::Success);
+    EXPECT_THAT(findings(), testing::HasSubstr("deadlock: kernel test"));
+  });
+}
+
 TEST_F(AsyncCopyTest, RowsBeyondTheEndAreZeroAndCount) {
   // A box of 8 rows of 32 bytes of 16-bit elements from (4, 3) on, in a tensor of 5 rows of 18
   // elements: the whole box counts, and what the tensor has not is zero.
