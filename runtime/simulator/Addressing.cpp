@@ -84,9 +84,12 @@ bool resolveShared(Warp &warp, const Access &access, const uint64_t (&addresses)
       misaligned(warp, i, address, access);
       return false;
     }
-    pointers[i] = sharedPointer(warp, i, address, access.bytes, alignment);
+    Block *owner = nullptr;
+    pointers[i] = sharedPointer(warp, i, address, access.bytes, alignment, &owner);
     if (!pointers[i])
       return false;
+    if (owner != warp.block && owner->races && access.kind != AccessKind::Read)
+      owner->races->foreignStore(warp, i, uint32_t(pointers[i] - owner->shared), access.bytes);
   }
   return true;
 }
@@ -218,9 +221,23 @@ uint8_t *sharedPointer(Warp &warp, uint32_t lane, uint64_t address, uint32_t byt
                        uint32_t alignment, Block **owner) {
   Block *block = warp.block;
   uint64_t rank = address >> clusterRankShift;
-  if (rank != 0 && block->cluster && rank <= block->cluster->size()) {
+  uint64_t blocks = block->cluster ? block->cluster->size() : 0;
+  if (rank != 0 && rank <= blocks) {
     block = (*block->cluster)[size_t(rank - 1)];
     address &= (uint64_t(1) << clusterRankShift) - 1;
+    if (block->warpsAlive == 0) {
+      warp.fault(lane, FindingKind::OutOfBounds,
+                 "shared memory of block " + std::to_string(rank - 1) +
+                     " of the cluster, all of whose threads have exited",
+                 address);
+      return nullptr;
+    }
+  } else if (rank != 0 && blocks > 1) {
+    warp.fault(lane, FindingKind::OutOfBounds,
+               "shared memory of block " + std::to_string(rank - 1) + " of a cluster of " +
+                   std::to_string(blocks) + " blocks",
+               address);
+    return nullptr;
   }
   Access access;
   access.bytes = bytes;

@@ -160,10 +160,21 @@ void executeClusterArrive(Warp &warp, const Op &) {
   if (!warp.converged(fullMask))
     return;
   Block &block = *warp.block;
+  if (warp.clusterArrived)
+    return warp.fault(0, FindingKind::Barrier,
+                      "arrives twice at the barrier of the cluster without a wait between");
   if (block.races)
     block.races->release(warp, RaceDetector::clusterObject);
+  warp.clusterArrived = true;
   ++block.clusterArrived;
   ++block.progress;
+}
+
+void leaveCluster(Warp &warp) {
+  ++warp.clusterPhase;
+  warp.clusterArrived = false;
+  if (warp.block->races)
+    warp.block->races->acquire(warp, RaceDetector::clusterObject, true);
 }
 
 /// Whether every warp of the cluster has arrived for the phase this warp waits in.
@@ -171,10 +182,11 @@ void executeClusterWait(Warp &warp, const Op &) {
   if (!warp.converged(fullMask))
     return;
   Block &block = *warp.block;
-  if (warp.clusterPhase < block.clusterPhase) {
-    ++warp.clusterPhase;
-    return;
-  }
+  if (!warp.clusterArrived)
+    return warp.fault(0, FindingKind::Barrier,
+                      "waits at the barrier of the cluster without having arrived");
+  if (warp.clusterPhase < block.clusterPhase)
+    return leaveCluster(warp);
   bool complete = true;
   for (Block *other : *block.cluster)
     complete &= other->clusterArrived >= other->warpsAlive;
@@ -187,9 +199,7 @@ void executeClusterWait(Warp &warp, const Op &) {
     ++other->clusterPhase;
     ++other->progress;
   }
-  ++warp.clusterPhase;
-  if (block.races)
-    block.races->acquire(warp, RaceDetector::clusterObject, true);
+  leaveCluster(warp);
 }
 
 void decodeBarrier(Decoder &d) {

@@ -136,9 +136,11 @@ void Unit::beginWarps(Block &block, uint8_t *registers, uint8_t *local) {
     warp.mergePc = ~0u;
     warp.executed = 0;
     warp.index = index;
+    warp.group.begin(program);
     warp.state = WarpState::Ready;
     warp.barrierResult = noSlot;
     warp.clusterPhase = 0;
+    warp.clusterArrived = false;
     warp.fullChecks = launch->modes.fullChecks;
     warp.gridWaited = false;
     warp.polled = false;

@@ -90,7 +90,8 @@ void initialise(Warp &warp, const Op &op, uint32_t lane, const BarrierReference 
 void arrive(Warp &warp, const Op &op, uint32_t lane, const BarrierReference &found) {
   Form form = Form(op.flags & 15);
   MessageBarrier &barrier = *found.barrier;
-  if (warp.block->races)
+  // What other blocks do is no part of the owner's order.
+  if (warp.block->races && found.owner == warp.block)
     warp.block->races->release(warp, found.address);
   if (op.slot[0] != noSlot)
     warp.lanes<uint64_t>(op.slot[0])[lane] = barrier.phase;
@@ -148,6 +149,8 @@ void executeTest(Warp &warp, const Op &op) {
     BarrierReference found;
     if (!findBarrier(warp, lane, addressOf(warp, op, lane), true, found))
       return;
+    if (found.owner != warp.block)
+      return warp.fault(lane, FindingKind::AsyncProtocol, "waits at an mbarrier of another block");
     bool done;
     if (op.flags & parityFlag)
       done = (found.barrier->phase & 1) != (warp.lanes<uint32_t>(op.slot[2])[lane] & 1);

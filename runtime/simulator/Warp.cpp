@@ -172,6 +172,8 @@ void Warp::exitLanes(uint32_t leaving) {
     return;
   if (alive == 0) {
     state = WarpState::Exited;
+    // From now on it counts as arrived.
+    block->clusterArrived -= clusterArrived && clusterPhase == block->clusterPhase;
     yield();
     block->warpExited();
     return;
