@@ -69,7 +69,7 @@ TEST(LaunchCost, StatesWhatEachLaunchMovesAndComputes) {
   const CudaArchitecture &hopper = *findCudaArchitecture("sm_90a");
   stateCosts(unit, hopper);
   const CudaPart &part = hopper.typicalPart();
-  double bandwidth = part.gigabytesPerSecond * 1e3, rate = part.halves * 1e6; // per us
+  double bandwidth = part.gigabytesPerSecond * 1e3, rate = part.sheet.halves * 1e6; // per us
 
   auto floor = numbers(unit, "product", "floor_us");
   EXPECT_NEAR(floor.at(1), (67108864.0 + 16384 + 8192) / bandwidth, 0.01);
