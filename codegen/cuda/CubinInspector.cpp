@@ -137,7 +137,7 @@ public:
 
   /// Where the branch `i` goes to. From sm_90 on its offset counts words, the low eight bits apart.
   std::optional<size_t> target(size_t i) const {
-    if (opcode(i) != kBranch)
+    if (opcode(i) != kBranch && opcode(i) != kUniformBranch)
       return std::nullopt;
     auto low = int64_t(*numberAt<uint8_t>(bytes, i * kInstructionBytes + 2));
     auto high = int64_t(*numberAt<int32_t>(bytes, i * kInstructionBytes + 4));
@@ -162,7 +162,7 @@ public:
   int64_t loopInstructions() const;
 
 private:
-  static constexpr uint16_t kBranch = 0x947;
+  static constexpr uint16_t kBranch = 0x947, kUniformBranch = 0x547;
   static constexpr int kFirstWords = 90;
 
   bool copiesOrMultiplies(size_t begin, size_t end) const {

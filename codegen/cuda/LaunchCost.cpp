@@ -179,6 +179,7 @@ private:
     work.tileTokens = constant(kernel, "warps_across") * warp.tokenBlocks * kBlockTokens;
     work.depth = warp.depth;
     work.stages = std::max<int64_t>(constant(kernel, "stages"), 2);
+    work.warps = warps;
     work.residents = std::max<int64_t>(fact(kernel, "blocks_per_multiprocessor"), 1);
     work.shares = grid.size() > 2 ? evaluate(grid[2], step) : 1;
     work.segments = llvm::divideCeil(k, constant(kernel, "segment"));

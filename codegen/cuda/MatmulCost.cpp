@@ -15,10 +15,14 @@ namespace {
 constexpr double kFillSeconds = 1.5e-6, kDrainSeconds = 1.5e-6;
 /// Of a load from memory under load: published are 0.7 us, fitted are 0.9.
 constexpr double kLatencySeconds = 0.9e-6;
-/// Fitted: of what does not decide, the share that is not hidden. wgmma runs beside everything
-/// else, mma.sync between a warp's other instructions, of which conversions of weights are many.
-constexpr double kShownByShared = 0, kShownByRegisters = 0.35, kShownByMma = 0.15,
-                 kShownByConverting = 0.5;
+/// Fitted: of the units of a multiprocessor that do not decide, the share that is not hidden. wgmma
+/// runs beside everything else; mma.sync between a warp's other instructions, of which conversions
+/// are many. The last is for eight warps; that twice as many show half of it is a guess.
+constexpr double kShownByShared = 0, kShownByRegisters = 0.35, kShownByMma = 0.05,
+                 kShownByConverting = 1, kFittedWarps = 8;
+/// Fitted: of supply and units the share of the shorter one that is not hidden, where the warps
+/// that multiply also load what they multiply.
+constexpr double kShownSupply = 0.25;
 constexpr double kResultBytes = 2, kSumBytes = 4;
 
 /// Bits of what the instructions multiply.
@@ -33,8 +37,9 @@ double shownShare(const MatmulWork &work) {
   case MmaFamily::MmaSync:
     break;
   }
-  bool converts = std::min(work.weightBits, work.inputBits) < operandBits(work.type);
-  return converts ? kShownByConverting : kShownByMma;
+  if (std::min(work.weightBits, work.inputBits) >= operandBits(work.type))
+    return kShownByMma;
+  return kShownByConverting * std::min(1.0, kFittedWarps / double(work.warps * work.residents));
 }
 
 /// How a launch's blocks are spread over the part.
@@ -119,8 +124,10 @@ double ingot::codegen::matmulSeconds(const CudaPart &part, const MatmulWork &wor
   Spread spread(part, work);
   Units units(part, work, spread);
   double supply = supplySeconds(part, work, spread);
-  double decides = std::max(units.most(), supply);
-  double main = decides + shownShare(work) * (units.sum() + supply - decides);
+  double own = units.most() + shownShare(work) * (units.sum() - units.most());
+  double main = std::max(own, supply);
+  if (work.family != MmaFamily::WgmmaShared)
+    main += kShownSupply * std::min(own, supply);
   // While some blocks end, others keep memory busy, as long as it is memory that they wait for.
   double ends = std::max(0.0, endSeconds(work, spread) - std::max(0.0, supply - units.most()));
   return part.launchSeconds + kFillSeconds + main + kDrainSeconds + ends + addSeconds(part, work);

@@ -19,7 +19,8 @@ struct MatmulWork {
   MmaFamily family;
   int64_t tileRows, tileTokens; ///< of a block
   int64_t depth, stages;        ///< columns of k in a stage, and stages
-  int64_t residents = 1;        ///< blocks that share a multiprocessor
+  /// Warps of a block that multiply, and blocks that share a multiprocessor.
+  int64_t warps = 1, residents = 1;
   /// Blocks that share k, and the segments that they share.
   int64_t shares = 1, segments = 1;
   /// Tiles of tokens that go over the weight together; 0: all.

@@ -65,6 +65,7 @@ codegen::MatmulWork workOf(const json &row, const json &product) {
           .tileTokens = row.at("tile").at(1),
           .depth = row.at("tile").at(2),
           .stages = row.at("stages"),
+          .warps = row.at("warps"),
           .residents = row.at("residents"),
           .tokenGroup = row.value("token_group", 0),
           .instructions = row.value("instructions", 0.0),

@@ -28,6 +28,7 @@ MatmulWork fewTokens() {
           .tileTokens = 16,
           .depth = 128,
           .stages = 6,
+          .warps = 8,
           .residents = 2,
           .instructions = 8 * 190,
           .sharedBytes = 8 * 5000};
