@@ -8,10 +8,8 @@
 #include "mlir/IR/Builders.h"
 #include "runtime/schema/Names.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 
 using namespace mlir;
@@ -122,13 +120,20 @@ public:
   double predict(engine::LaunchOp launch, engine::VariantAttr variant, engine::KernelOp kernel,
                  const Step &step) const {
     Work work = workOf(launch, kernel, step);
-    if (constant(kernel, "warps_along") > 0)
+    if (isTiled(kernel))
       return matmulSeconds(part, productWork(launch, variant, kernel, step));
     if (isAttention(kernel))
       work.rate *= kAttentionShare;
     if (kernel.getSource() == "MatmulSimple")
       work.rate /= kSimpleSlowdown;
     return streamSeconds(part, work.bytes, work.operations / work.rate);
+  }
+
+  /// What decides how long a product on tensor cores takes; empty for other kernels.
+  llvm::StringRef boundOf(engine::LaunchOp launch, engine::VariantAttr variant,
+                          engine::KernelOp kernel, const Step &step) const {
+    return isTiled(kernel) ? matmulBound(part, productWork(launch, variant, kernel, step))
+                           : llvm::StringRef();
   }
 
   /// Whether the step is within the variant's ranges.
@@ -149,6 +154,8 @@ private:
   static bool isAttention(engine::KernelOp kernel) {
     return kernel.getSource().starts_with("Attention");
   }
+  /// Whether it is a product with the tiles of tensor cores.
+  static bool isTiled(engine::KernelOp kernel) { return constant(kernel, "warps_along") > 0; }
   static bool isMatmul(engine::KernelOp kernel) { return kernel.getSource().starts_with("Matmul"); }
 
   /// What a product on tensor cores does, by the names of MatmulTensor's constants; "wgmma" says
@@ -244,7 +251,7 @@ private:
 
 /// The texts of one kernel's facts.
 struct Texts {
-  std::string predicted, floor;
+  std::string predicted, floor, bound;
 };
 
 /// "+-30 %".
@@ -252,10 +259,11 @@ std::string predictedError() {
   return llvm::formatv("+-{0} %", std::lround(kPredictedError * 100));
 }
 
-void append(std::string &text, int64_t tokens, double seconds) {
-  llvm::raw_string_ostream stream(text);
-  stream << (text.empty() ? "" : " ") << tokens << ":" << llvm::format("%.2f", seconds * 1e6);
+void append(std::string &text, int64_t tokens, const std::string &value) {
+  text += (text.empty() ? "" : " ") + std::to_string(tokens) + ":" + value;
 }
+
+std::string microseconds(double seconds) { return llvm::formatv("{0:f2}", seconds * 1e6); }
 
 } // namespace
 
@@ -271,8 +279,10 @@ static llvm::MapVector<Operation *, Texts> textsOf(engine::UnitOp unit, const Co
           continue;
         auto kernel = unit.lookupSymbol<engine::KernelOp>(variant.getKernel().getAttr());
         Texts &text = own[kernel];
-        append(text.predicted, tokens, model.predict(launch, variant, kernel, step));
-        append(text.floor, tokens, model.floorOf(model.workOf(launch, kernel, step)));
+        append(text.predicted, tokens, microseconds(model.predict(launch, variant, kernel, step)));
+        append(text.floor, tokens, microseconds(model.floorOf(model.workOf(launch, kernel, step))));
+        if (llvm::StringRef bound = model.boundOf(launch, variant, kernel, step); !bound.empty())
+          append(text.bound, tokens, bound.str());
         break; // the first match runs
       }
     }
@@ -293,6 +303,8 @@ void codegen::stateCosts(engine::UnitOp unit, const CudaArchitecture &architectu
       facts.set("predicted_us" + suffix, builder.getStringAttr(text.predicted));
       facts.set("predicted_error", builder.getStringAttr(predictedError()));
       facts.set("floor_us" + suffix, builder.getStringAttr(text.floor));
+      if (!text.bound.empty())
+        facts.set("bound_by" + suffix, builder.getStringAttr(text.bound));
       if (typical)
         facts.set("predicted_part", builder.getStringAttr(part.name));
       kernel.setFactsAttr(facts.getDictionary(unit.getContext()));

@@ -77,23 +77,27 @@ struct Units {
 
 /// Seconds until all operands have come: from memory at the rate that those at work can ask for,
 /// and from L2.
-double supplySeconds(const CudaPart &part, const MatmulWork &work, const Spread &spread) {
-  double weight = double(work.tileRows) * work.weightBits / 8;
-  double input = double(work.tileTokens) * work.inputBits / 8;
-  double cached = part.cachedPerClock * part.clock();
-  double fromCache =
-      spread.tiles * spread.columns * (weight + input / double(work.multicast)) / cached;
-  int64_t passes = work.tokenGroup > 0 ? llvm::divideCeil(spread.tokenTiles, work.tokenGroup) : 1;
-  double bytes = double(passes) * double(work.rows) * double(work.k) * work.weightBits / 8 +
-                 double(work.tokens) * double(work.k) * work.inputBits / 8 +
-                 double(work.rows) * double(work.tokens) * kResultBytes;
-  double onTheirWay =
-      double(work.residents * (work.stages - 1)) * double(work.depth) * (weight + input);
-  double asked = double(spread.busy) * std::min(onTheirWay / kLatencySeconds, cached);
-  // With tiles side by side over the tokens most of what is asked for comes from L2.
-  double rate = part.copiedPerSecond * 1e9;
-  return std::max(fromCache, bytes / (spread.tokenTiles == 1 ? std::min(rate, asked) : rate));
-}
+struct Supply {
+  Supply(const CudaPart &part, const MatmulWork &work, const Spread &spread) {
+    double weight = double(work.tileRows) * work.weightBits / 8;
+    double input = double(work.tileTokens) * work.inputBits / 8;
+    double cached = part.cachedPerClock * part.clock();
+    cache = spread.tiles * spread.columns * (weight + input / double(work.multicast)) / cached;
+    int64_t passes = work.tokenGroup > 0 ? llvm::divideCeil(spread.tokenTiles, work.tokenGroup) : 1;
+    double bytes = double(passes) * double(work.rows) * double(work.k) * work.weightBits / 8 +
+                   double(work.tokens) * double(work.k) * work.inputBits / 8 +
+                   double(work.rows) * double(work.tokens) * kResultBytes;
+    double onTheirWay =
+        double(work.residents * (work.stages - 1)) * double(work.depth) * (weight + input);
+    double asked = double(spread.busy) * std::min(onTheirWay / kLatencySeconds, cached);
+    // With tiles side by side over the tokens most of what is asked for comes from L2.
+    double rate = part.copiedPerSecond * 1e9;
+    memory = bytes / (spread.tokenTiles == 1 ? std::min(rate, asked) : rate);
+  }
+  double most() const { return std::max(memory, cache); }
+
+  double memory, cache;
+};
 
 /// Seconds in which a multiprocessor has no work of its own behind the first tile's: each wave of
 /// blocks ends by storing, and begins by filling, unless other blocks or warps go on meanwhile.
@@ -123,7 +127,7 @@ double addSeconds(const CudaPart &part, const MatmulWork &work) {
 double ingot::codegen::matmulSeconds(const CudaPart &part, const MatmulWork &work) {
   Spread spread(part, work);
   Units units(part, work, spread);
-  double supply = supplySeconds(part, work, spread);
+  double supply = Supply(part, work, spread).most();
   double own = units.most() + shownShare(work) * (units.sum() - units.most());
   double main = std::max(own, supply);
   if (work.family != MmaFamily::WgmmaShared)
@@ -131,6 +135,20 @@ double ingot::codegen::matmulSeconds(const CudaPart &part, const MatmulWork &wor
   // While some blocks end, others keep memory busy, as long as it is memory that they wait for.
   double ends = std::max(0.0, endSeconds(work, spread) - std::max(0.0, supply - units.most()));
   return part.launchSeconds + kFillSeconds + main + kDrainSeconds + ends + addSeconds(part, work);
+}
+
+llvm::StringLiteral ingot::codegen::matmulBound(const CudaPart &part, const MatmulWork &work) {
+  Spread spread(part, work);
+  Units units(part, work, spread);
+  Supply supply(part, work, spread);
+  std::pair<double, llvm::StringLiteral> all[] = {{supply.memory, "memory"},
+                                                  {supply.cache, "cache"},
+                                                  {units.multiply, "multiply"},
+                                                  {units.issue, "issue"},
+                                                  {units.shared, "shared"}};
+  return std::max_element(std::begin(all), std::end(all),
+                          [](const auto &a, const auto &b) { return a.first < b.first; })
+      ->second;
 }
 
 double ingot::codegen::streamSeconds(const CudaPart &part, double bytes, double computing) {

@@ -42,6 +42,10 @@ struct MatmulWork {
 /// what shares have put aside; the launch.
 double matmulSeconds(const CudaPart &part, const MatmulWork &work);
 
+/// What decides these seconds: "memory", "cache" (L2), "multiply" (tensor cores), "issue" or
+/// "shared" (memory).
+llvm::StringLiteral matmulBound(const CudaPart &part, const MatmulWork &work);
+
 /// Seconds of a launch that moves `bytes` while it computes for `computing` seconds.
 double streamSeconds(const CudaPart &part, double bytes, double computing);
 

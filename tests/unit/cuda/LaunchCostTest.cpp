@@ -90,6 +90,10 @@ TEST(LaunchCost, CountsInstructionsOfTheBinaryAndKnowsFamilies) {
   EXPECT_LT(few, estimated);
   EXPECT_GT(many, 3 * estimated);
   EXPECT_LT(seconds(20, 2), few);
+  auto bound = [&] { return kernel.getFacts()->getAs<StringAttr>("bound_by").getValue(); };
+  EXPECT_TRUE(bound().starts_with("1:memory ")) << bound().str();
+  seconds(2000, 0);
+  EXPECT_TRUE(bound().contains(" 512:issue ")) << bound().str();
 }
 
 TEST(LaunchCost, StatesWhatEachLaunchMovesAndComputes) {

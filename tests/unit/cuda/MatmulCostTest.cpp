@@ -127,6 +127,24 @@ TEST(MatmulCost, convertingBoundByIssueIsSlower) {
   EXPECT_LT(matmulSeconds(h200(), registers), real);
 }
 
+TEST(MatmulCost, saysWhatDecides) {
+  EXPECT_EQ(matmulBound(h200(), prompt()), "multiply");
+  MatmulWork work = fewTokens();
+  work.instructions = 0;
+  EXPECT_EQ(matmulBound(h200(), work), "memory");
+  work.instructions = 8 * 1000;
+  EXPECT_EQ(matmulBound(h200(), work), "issue");
+  work.sharedBytes *= 30;
+  EXPECT_EQ(matmulBound(h200(), work), "shared");
+  work.tileTokens = 2048;
+  work.sharedBytes = 0;
+  work.type = ProductType::Integers;
+  work.weightBits = 8;
+  work.inputBits = 64;
+  work.tokens = 4096;
+  EXPECT_EQ(matmulBound(h200(), work), "cache");
+}
+
 TEST(MatmulCost, sharesPayForTheirSums) {
   MatmulWork work = fewTokens();
   work.rows = 5120;
