@@ -124,6 +124,82 @@ bool hasFlag(StringRef compat, uint16_t attribute) {
   return false;
 }
 
+/// The code as opcodes and branches.
+class Code {
+public:
+  Code(StringRef bytes, int architecture) : bytes(bytes), architecture(architecture) {}
+
+  size_t size() const { return bytes.size() / kInstructionBytes; }
+  uint16_t opcode(size_t i) const {
+    return *numberAt<uint16_t>(bytes, i * kInstructionBytes) & kOpcodeMask;
+  }
+  std::string name(size_t i) const { return nameOf(opcode(i)); }
+
+  /// Where the branch `i` goes to. From sm_90 on its offset counts words, the low eight bits apart.
+  std::optional<size_t> target(size_t i) const {
+    if (opcode(i) != kBranch && opcode(i) != kUniformBranch)
+      return std::nullopt;
+    auto low = int64_t(*numberAt<uint8_t>(bytes, i * kInstructionBytes + 2));
+    auto high = int64_t(*numberAt<int32_t>(bytes, i * kInstructionBytes + 4));
+    int64_t offset = architecture < kFirstWords ? high : ((high >> 2) * 256 + low) * 4;
+    int64_t to = int64_t((i + 1) * kInstructionBytes) + offset;
+    if (to < 0 || to >= int64_t(bytes.size()) || to % int64_t(kInstructionBytes) != 0)
+      return std::nullopt;
+    return size_t(to) / kInstructionBytes;
+  }
+
+  /// Instructions of [begin, end) that `counts` takes.
+  template <class Counts> int64_t count(size_t begin, size_t end, Counts counts) const {
+    int64_t sum = 0;
+    for (size_t i = begin; i < end; ++i)
+      sum += counts(i) ? 1 : 0;
+    return sum;
+  }
+  int64_t products(size_t begin, size_t end) const {
+    return count(begin, end, [&](size_t i) { return name(i).ends_with("MMA"); });
+  }
+
+  int64_t loopInstructions() const;
+
+private:
+  static constexpr uint16_t kBranch = 0x947, kUniformBranch = 0x547;
+  static constexpr int kFirstWords = 90;
+
+  bool copiesOrMultiplies(size_t begin, size_t end) const {
+    return count(begin, end, [&](size_t i) {
+             std::string called = name(i);
+             return called.ends_with("MMA") || called == "LDGSTS" || called == "UTMALDG";
+           }) > 0;
+  }
+
+  StringRef bytes;
+  int architecture;
+};
+
+int64_t Code::loopInstructions() const {
+  size_t begin = 0, end = 0;
+  int64_t most = 0;
+  for (size_t i = 0; i < size(); ++i) {
+    std::optional<size_t> to = target(i);
+    if (!to || *to >= i)
+      continue;
+    int64_t held = products(*to, i + 1);
+    if (held > most || (held == most && held > 0 && i + 1 - *to < end - begin)) {
+      most = held;
+      begin = *to;
+      end = i + 1;
+    }
+  }
+  int64_t issued = 0;
+  for (size_t i = begin; i < end; ++i) {
+    issued += name(i) == "NOP" ? 0 : 1;
+    std::optional<size_t> to = target(i);
+    if (to && *to > i + 1 && *to < end && !copiesOrMultiplies(i + 1, *to))
+      i = *to - 1;
+  }
+  return issued;
+}
+
 } // namespace
 
 int64_t CubinFacts::count(StringRef name) const {
@@ -171,7 +247,9 @@ llvm::Expected<CubinFacts> ingot::codegen::inspectCubin(StringRef bytes) {
   bool reserves = facts.architecture >= kFirstReserved && shared >= kReservedShared;
   facts.staticShared = reserves ? shared - kReservedShared : shared;
   facts.codeBytes = int64_t(code.size());
-  for (uint64_t at = 0; at < code.size(); at += kInstructionBytes)
-    ++facts.instructions[nameOf(*numberAt<uint16_t>(code, at) & kOpcodeMask)];
+  Code instructions(code, facts.architecture);
+  for (size_t i = 0; i < instructions.size(); ++i)
+    ++facts.instructions[instructions.name(i)];
+  facts.loopInstructions = instructions.loopInstructions();
   return facts;
 }

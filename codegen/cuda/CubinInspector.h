@@ -17,6 +17,10 @@ struct CubinFacts {
   int64_t stackBytes = 0;   ///< of a thread: frames and calls
   int64_t staticShared = 0; ///< of a block, without what the driver reserves
   int64_t codeBytes = 0;
+  /// What a warp issues for one turn of the innermost loop that has the most products on tensor
+  /// cores; 0 without such a loop. Code that a branch may skip counts where it copies or
+  /// multiplies; else it is for the end of a segment, or waits.
+  int64_t loopInstructions = 0;
   /// Number of instructions by name; by number ("0x9f0") where the name is not known.
   std::map<std::string, int64_t> instructions;
 

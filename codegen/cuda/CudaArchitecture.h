@@ -12,21 +12,40 @@ namespace ingot::codegen {
 /// Operands of products on tensor cores; sums have 32 bits.
 enum class ProductType { Halves, Float8, Integers };
 
+/// How a kernel's warps reach tensor cores: by mma.sync, or by wgmma with the weights in registers
+/// or in shared memory.
+enum class MmaFamily { MmaSync, WgmmaRegisters, WgmmaShared };
+
+/// TFLOP/s by the type of products; 0: there are none of the type.
+struct ProductRates {
+  double halves, float8, integers;
+};
+
 /// One product that is sold. Its rates choose kernels and predict times; they promise nothing, and
 /// no result depends on them.
 struct CudaPart {
   llvm::StringLiteral name; ///< "h200": a word for facts
   int64_t multiprocessors;
   int64_t cacheBytes; ///< of L2
+  double gigahertz;   ///< of the clock under load
   /// GB/s: of the data sheet, and what copies reach.
   double gigabytesPerSecond, copiedPerSecond;
-  /// TFLOP/s of products without sparsity, as the data sheet has them; 0: there are none.
-  double halves, float8, integers;
-  /// What mma.sync reaches of them.
+  /// Products without sparsity: of the data sheet, and what the fastest kernels reach by wgmma.
+  ProductRates sheet, reached;
+  /// What mma.sync reaches of the data sheet.
   double mmaShare;
+  /// Between kernels of a graph.
+  double launchSeconds = 1.3e-6;
+  /// A clock of a multiprocessor: bytes from L2 and from shared memory, instructions of warps.
+  double cachedPerClock = 64, sharedPerClock = 128, issuedPerClock = 4;
 
-  /// Operations a second of the data sheet; of halves where there are none of `type`.
+  /// Operations a second of the data sheet; of halves where there are none of `type`. Floors are
+  /// told by it.
   double peak(ProductType type) const;
+  /// Operations a second that kernels of the family reach. Predictions are made by it.
+  double rate(ProductType type, MmaFamily family) const;
+  /// Clocks a second.
+  double clock() const { return gigahertz * 1e9; }
 };
 
 /// One target: what its kernels must keep within.

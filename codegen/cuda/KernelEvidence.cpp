@@ -126,6 +126,8 @@ llvm::SmallVector<NamedAttribute> codegen::evidenceFacts(engine::KernelOp kernel
   state("cubin_bytes", llvm::Twine(cubinBytes));
   state("code_bytes", llvm::Twine(facts.codeBytes));
   state("ptx_sha256", digestOf(ptx));
+  if (facts.loopInstructions > 0)
+    state(kLoopInstructions, llvm::Twine(facts.loopInstructions));
   for (llvm::StringRef name : kCounted)
     if (int64_t count = facts.count(name))
       state(("instructions_" + name.lower()), llvm::Twine(count));

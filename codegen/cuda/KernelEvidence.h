@@ -12,6 +12,10 @@ class KernelOp;
 
 namespace ingot::codegen {
 
+/// The fact that tells the instructions of a kernel's main loop: those that a warp issues for a
+/// stage of a product.
+inline constexpr llvm::StringLiteral kLoopInstructions = "loop_instructions";
+
 /// Blocks of a kernel that a multiprocessor runs at a time.
 int64_t blocksPerMultiprocessor(const CudaArchitecture &architecture, int64_t registers,
                                 int64_t sharedBytes, int64_t threads);
@@ -27,7 +31,8 @@ std::optional<std::string> missingEvidence(engine::KernelOp kernel, const CubinF
 std::optional<std::string> logFault(llvm::StringRef log);
 
 /// The facts to be stated of the kernel: registers, shared_bytes, stack_bytes, local_accesses,
-/// occupancy, cubin_bytes, ptx_sha256 and one count for each kind of instruction of interest.
+/// occupancy, cubin_bytes, ptx_sha256, one count for each kind of instruction of interest, and
+/// those of the main loop.
 llvm::SmallVector<mlir::NamedAttribute> evidenceFacts(engine::KernelOp kernel,
                                                       const CubinFacts &facts,
                                                       const CudaArchitecture &architecture,

@@ -2,14 +2,15 @@
 // Bytes from a launch's buffers, operations from its kernel's constants.
 #include "codegen/cuda/LaunchCost.h"
 
+#include "codegen/cuda/KernelEvidence.h"
 #include "codegen/cuda/MatmulCost.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "runtime/schema/Names.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace ingot;
@@ -20,7 +21,7 @@ namespace {
 /// Tokens of the steps that are stated.
 constexpr int64_t kTokens[] = {1, 10, 16, 32, 64, 512, 2048};
 constexpr int64_t kMostDecoded = 64, kDecodeContext = 1024;
-constexpr int64_t kTileRows = 16, kBlockTokens = 8;
+constexpr int64_t kTileRows = 16, kBlockTokens = 8, kLeastDepth = 64;
 /// A guess: the share of what mma.sync does that attention reaches.
 constexpr double kAttentionShare = 0.5;
 /// A guess: tensor cores' operations for each one of MatmulSimple, which uses none.
@@ -47,8 +48,16 @@ struct Step {
 struct Work {
   double bytes = 0, operations = 0;
   double peak = 0; ///< operations a second for these operands, of the data sheet
-  double rate = 0; ///< of the instructions that the kernel uses
+  double rate = 0; ///< that the instructions reach which the kernel uses
 };
+
+/// A fact as a number; 0 where there is none.
+int64_t fact(engine::KernelOp kernel, llvm::StringRef name) {
+  auto facts = kernel.getFacts();
+  auto text = facts ? facts->getAs<StringAttr>(name) : StringAttr();
+  int64_t value = 0;
+  return text && !text.getValue().getAsInteger(10, value) ? value : 0;
+}
 
 int64_t constant(engine::KernelOp kernel, llvm::StringRef name) {
   auto value = kernel.getConstants().getAs<IntegerAttr>(name);
@@ -93,7 +102,7 @@ public:
       work.bytes += bytesOf(argument, launch, kernel, step);
     work.peak = part.peak(isMatmul(kernel) ? inputOf(kernel) : ProductType::Halves);
     work.rate =
-        part.peak(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves) * part.mmaShare;
+        part.rate(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves, MmaFamily::MmaSync);
     if (isMatmul(kernel)) {
       work.operations = 2.0 * double(constant(kernel, "weight_rows")) *
                         double(constant(kernel, "k")) * double(rowsOf(launch, kernel, step));
@@ -111,27 +120,20 @@ public:
   double predict(engine::LaunchOp launch, engine::VariantAttr variant, engine::KernelOp kernel,
                  const Step &step) const {
     Work work = workOf(launch, kernel, step);
-    if (kernel.getSource() == "MatmulTensor") {
-      int64_t k = constant(kernel, "k");
-      engine::BufferOp weight =
-          bufferOf(cast<FlatSymbolRefAttr>(launch.getArgs()[1])); // behind the input
-      llvm::ArrayRef<engine::ExprAttr> grid = variant.getGrid();
-      return matmulSeconds(
-          part,
-          {constant(kernel, "weight_rows") * reached(launch, kernel, step), k,
-           int64_t(llvm::divideCeil(rowsOf(launch, kernel, step), reached(launch, kernel, step))),
-           engine::elementBits(weight.getElement()), productOf(kernel),
-           constant(kernel, "warps_along") * constant(kernel, "row_tiles") * kTileRows,
-           constant(kernel, "warps_across") * constant(kernel, "token_blocks") * kBlockTokens,
-           grid.size() > 2 ? evaluate(grid[2], step) : 1,
-           int64_t(llvm::divideCeil(k, constant(kernel, "segment"))),
-           constant(kernel, "token_group")});
-    }
+    if (isTiled(kernel))
+      return matmulSeconds(part, productWork(launch, variant, kernel, step));
     if (isAttention(kernel))
       work.rate *= kAttentionShare;
     if (kernel.getSource() == "MatmulSimple")
       work.rate /= kSimpleSlowdown;
     return streamSeconds(part, work.bytes, work.operations / work.rate);
+  }
+
+  /// What decides how long a product on tensor cores takes; empty for other kernels.
+  llvm::StringRef boundOf(engine::LaunchOp launch, engine::VariantAttr variant,
+                          engine::KernelOp kernel, const Step &step) const {
+    return isTiled(kernel) ? matmulBound(part, productWork(launch, variant, kernel, step))
+                           : llvm::StringRef();
   }
 
   /// Whether the step is within the variant's ranges.
@@ -152,7 +154,58 @@ private:
   static bool isAttention(engine::KernelOp kernel) {
     return kernel.getSource().starts_with("Attention");
   }
+  /// Whether it is a product with the tiles of tensor cores.
+  static bool isTiled(engine::KernelOp kernel) { return constant(kernel, "warps_along") > 0; }
   static bool isMatmul(engine::KernelOp kernel) { return kernel.getSource().starts_with("Matmul"); }
+
+  /// What a product on tensor cores does, by the names of MatmulTensor's constants; "wgmma" says
+  /// 1 where weights are in registers and 2 where they are in shared memory.
+  MatmulWork productWork(engine::LaunchOp launch, engine::VariantAttr variant,
+                         engine::KernelOp kernel, const Step &step) const {
+    int64_t experts = reached(launch, kernel, step), k = constant(kernel, "k");
+    int64_t warps = constant(kernel, "warps_along") * constant(kernel, "warps_across");
+    llvm::ArrayRef<engine::ExprAttr> grid = variant.getGrid();
+    MatmulWork work = {};
+    work.rows = constant(kernel, "weight_rows") * experts;
+    work.k = k;
+    work.tokens = llvm::divideCeil(rowsOf(launch, kernel, step), experts);
+    work.weightBits = 8 * weightBytes(launch, kernel, step) /
+                      (double(work.rows) * double(std::max<int64_t>(k, 1)));
+    work.inputBits =
+        constant(kernel, "input_type") == kI8 || inputOf(kernel) == ProductType::Float8 ? 8 : 16;
+    work.type = productOf(kernel);
+    work.family = MmaFamily(constant(kernel, "wgmma"));
+    WarpTile warp = {constant(kernel, "row_tiles"),
+                     constant(kernel, "token_blocks"),
+                     work.weightBits,
+                     work.inputBits,
+                     std::max<int64_t>(constant(kernel, "tile_depth"), kLeastDepth),
+                     work.type,
+                     work.family};
+    work.tileRows = constant(kernel, "warps_along") * warp.rowTiles * kTileRows;
+    work.tileTokens = constant(kernel, "warps_across") * warp.tokenBlocks * kBlockTokens;
+    work.depth = warp.depth;
+    work.stages = std::max<int64_t>(constant(kernel, "stages"), 2);
+    work.warps = warps;
+    work.residents = std::max<int64_t>(fact(kernel, "blocks_per_multiprocessor"), 1);
+    work.shares = grid.size() > 2 ? evaluate(grid[2], step) : 1;
+    work.segments = llvm::divideCeil(k, constant(kernel, "segment"));
+    work.tokenGroup = constant(kernel, "token_group");
+    int64_t counted = fact(kernel, kLoopInstructions);
+    work.instructions = double(warps) * (counted > 0 ? double(counted) : instructionsOf(warp));
+    work.sharedBytes = double(warps) * sharedBytesOf(warp);
+    return work;
+  }
+
+  /// Bytes of a product's weight and of what goes with it by group.
+  double weightBytes(engine::LaunchOp launch, engine::KernelOp kernel, const Step &step) const {
+    double bytes = 0;
+    for (Attribute argument : launch.getArgs())
+      if (engine::BufferOp buffer = bufferOf(dyn_cast<FlatSymbolRefAttr>(argument));
+          buffer && buffer.getRole() == "weight")
+        bytes += bytesOf(argument, launch, kernel, step);
+    return bytes;
+  }
 
   static ProductType inputOf(engine::KernelOp kernel) {
     int64_t input = constant(kernel, "input_type");
@@ -198,13 +251,19 @@ private:
 
 /// The texts of one kernel's facts.
 struct Texts {
-  std::string predicted, floor;
+  std::string predicted, floor, bound;
 };
 
-void append(std::string &text, int64_t tokens, double seconds) {
-  llvm::raw_string_ostream stream(text);
-  stream << (text.empty() ? "" : " ") << tokens << ":" << llvm::format("%.2f", seconds * 1e6);
+/// "+-30 %".
+std::string predictedError() {
+  return llvm::formatv("+-{0} %", std::lround(kPredictedError * 100));
 }
+
+void append(std::string &text, int64_t tokens, const std::string &value) {
+  text += (text.empty() ? "" : " ") + std::to_string(tokens) + ":" + value;
+}
+
+std::string microseconds(double seconds) { return llvm::formatv("{0:f2}", seconds * 1e6); }
 
 } // namespace
 
@@ -220,8 +279,10 @@ static llvm::MapVector<Operation *, Texts> textsOf(engine::UnitOp unit, const Co
           continue;
         auto kernel = unit.lookupSymbol<engine::KernelOp>(variant.getKernel().getAttr());
         Texts &text = own[kernel];
-        append(text.predicted, tokens, model.predict(launch, variant, kernel, step));
-        append(text.floor, tokens, model.floorOf(model.workOf(launch, kernel, step)));
+        append(text.predicted, tokens, microseconds(model.predict(launch, variant, kernel, step)));
+        append(text.floor, tokens, microseconds(model.floorOf(model.workOf(launch, kernel, step))));
+        if (llvm::StringRef bound = model.boundOf(launch, variant, kernel, step); !bound.empty())
+          append(text.bound, tokens, bound.str());
         break; // the first match runs
       }
     }
@@ -240,7 +301,10 @@ void codegen::stateCosts(engine::UnitOp unit, const CudaArchitecture &architectu
       auto kernel = cast<engine::KernelOp>(op);
       NamedAttrList facts(kernel.getFacts().value_or(builder.getDictionaryAttr({})));
       facts.set("predicted_us" + suffix, builder.getStringAttr(text.predicted));
+      facts.set("predicted_error", builder.getStringAttr(predictedError()));
       facts.set("floor_us" + suffix, builder.getStringAttr(text.floor));
+      if (!text.bound.empty())
+        facts.set("bound_by" + suffix, builder.getStringAttr(text.bound));
       if (typical)
         facts.set("predicted_part", builder.getStringAttr(part.name));
       kernel.setFactsAttr(facts.getDictionary(unit.getContext()));

@@ -470,10 +470,28 @@ double secondsOf(const Candidate &candidate, const MatmulShape &shape,
   const CudaPart &part = architecture.typicalPart();
   int64_t segments = segmentsOf(shape, segmentOf(plan, shape, architecture));
   int64_t shares = typicalShares(plan, shape, segments, architecture);
-  return matmulSeconds(part,
-                       {shape.rows * shape.reached(tokens), shape.k, shape.rowsEach(tokens),
-                        bitsOf(shape.weight), productOf(shape, architecture), plan.tile.rows(),
-                        plan.tile.tokens(), shares, segments, tokenGroup(plan, shape, part)});
+  const Tile &tile = plan.tile;
+  MatmulWork work = {.rows = shape.rows * shape.reached(tokens),
+                     .k = shape.k,
+                     .tokens = shape.rowsEach(tokens),
+                     .weightBits = double(bitsOf(shape.weight)),
+                     .inputBits = double(8 * shape.inputBytes),
+                     .type = productOf(shape, architecture),
+                     .family = MmaFamily::MmaSync,
+                     .tileRows = tile.rows(),
+                     .tileTokens = tile.tokens(),
+                     .depth = plan.depth,
+                     .stages = plan.stages,
+                     .warps = tile.along * tile.across,
+                     .residents = plan.blocks,
+                     .shares = shares,
+                     .segments = segments,
+                     .tokenGroup = tokenGroup(plan, shape, part)};
+  WarpTile warp = {tile.rowTiles, tile.tokenBlocks, work.weightBits, work.inputBits,
+                   plan.depth,    work.type,        work.family};
+  work.instructions = double(tile.along * tile.across) * instructionsOf(warp);
+  work.sharedBytes = double(tile.along * tile.across) * sharedBytesOf(warp);
+  return matmulSeconds(part, work);
 }
 
 /// The best candidate for each number of rows up to `most`, as ranges without gaps. Near equals

@@ -22,10 +22,11 @@ constexpr double kGiga = 1e9, kTera = 1e12, kMicro = 1e6;
 struct Row {
   std::string kernel, symbol, site; ///< of the first one; `symbol`: of its code
   std::vector<TimedInstruction> instructions;
-  KernelWork work;      ///< of one
-  double seconds = 0;   ///< of one
-  bool cached = false;  ///< all of them together fit the cache
-  double predicted = 0; ///< seconds of one by the compiler's cost model; 0: it does not say
+  KernelWork work;            ///< of one
+  double seconds = 0;         ///< of one
+  bool cached = false;        ///< all of them together fit the cache
+  double predicted = 0;       ///< seconds of one by the compiler's cost model; 0: it does not say
+  std::string predictedError; ///< of the model, as the kernel states it
 
   double perStep() const { return seconds * double(instructions.size()); }
 };
@@ -72,6 +73,7 @@ std::vector<Row> rowsOf(MeasuredEngine &engine, const MeasuredShape &shape) {
           row.kernel = kernel.name()->str();
           row.symbol = kernel.symbol()->str();
           row.predicted = predictedSeconds(kernel, shape.tokens);
+          row.predictedError = factTextOf(kernel, "predicted_error");
         }
         row.work = workOf(executor, timed, shape);
         rows.push_back(std::move(row));
@@ -161,6 +163,7 @@ nlohmann::json jsonOf(const Measurement &measurement, int64_t threads) {
                     {"peak_operations_per_second", row.work.peak},
                     {"floor_seconds", measurement.floorOf(row)},
                     {"predicted_seconds", row.predicted},
+                    {"predicted_error", row.predictedError},
                     {"may_be_cached", row.cached}});
   return {{"threads", threads},
           {"tokens", shape.tokens},

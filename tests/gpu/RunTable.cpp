@@ -21,7 +21,7 @@ namespace {
 
 /// Shares of the 60 lines.
 constexpr size_t kMostFailures = 10, kMostLaunches = 5, kMostEngines = 8, kMostKernels = 22;
-constexpr size_t kWidth = 150;
+constexpr size_t kWidth = 150, kErrorWidth = 12;
 constexpr double kMicro = 1e6, kMilli = 1e3, kGiga = 1e9, kTera = 1e12;
 
 double number(const json &object, const char *key) {
@@ -153,8 +153,12 @@ void printSteps(FILE *stream, const json &result) {
   std::set<int64_t> sizes;
   std::map<std::string, std::map<int64_t, std::string>> cells;
   std::map<std::string, std::string> serving;
+  std::string error; // of predictions
   forEachResult(result, [&](const json &line) {
     if (has(line, "step")) {
+      for (const json &kernel : objects(line["step"], "kernels"))
+        if (std::string stated = text(kernel, "predicted_error"); !stated.empty())
+          error = " " + shortened(stated, kErrorWidth);
       auto tokens = int64_t(number(line["step"], "tokens"));
       sizes.insert(tokens);
       cells[engineOf(line)][tokens] = stepCell(line["step"]);
@@ -166,7 +170,7 @@ void printSteps(FILE *stream, const json &result) {
   });
   if (cells.empty() && serving.empty())
     return;
-  std::vector<std::string> titles = {"ms a step (predicted, roofline)"};
+  std::vector<std::string> titles = {"ms a step (predicted" + error + ", roofline)"};
   for (int64_t size : sizes)
     titles.push_back(">" + std::to_string(size));
   titles.push_back(">tokens/s served");

@@ -31,7 +31,8 @@ json kernel(const std::string &site, double seconds) {
           {"bytes", 1e6},
           {"operations", 2e9},
           {"floor_seconds", 1e-5},
-          {"predicted_seconds", 2e-5}};
+          {"predicted_seconds", 2e-5},
+          {"predicted_error", "+-30 %"}};
 }
 
 json step(const std::string &engine, int tokens, std::vector<json> kernels) {
@@ -68,6 +69,7 @@ TEST(RunTable, ShowsStepsKernelsAndTheirPeers) {
         {"m", 32},
         {"seconds", 1e-5}}});
   std::string text = printed([&](FILE *stream) { printRunTable(stream, result); });
+  EXPECT_THAT(text, HasSubstr("ms a step (predicted +-30 %, roofline)"));
   EXPECT_THAT(text, HasSubstr("4.00 (0.2, 0.1)"));
   EXPECT_THAT(text, HasSubstr("does not fit"));
   EXPECT_THAT(text, HasSubstr("1234 (x10)"));

@@ -51,6 +51,44 @@ TEST(CubinInspector, readsEveryArchitecture) {
   }
 }
 
+/// A loop of `products` products; `more` stands in it.
+std::string loopOf(int products, const std::string &more) {
+  std::string body = "float c0 = x[0], c1 = x[1], c2 = 0, c3 = 0;"
+                     "unsigned a = threadIdx.x, a1 = n, a2 = a * n, a3 = a + n, b = a / 3, b1 = 1;"
+                     "_Pragma(\"unroll 1\") for (int i = 0; i < n; ++i) {";
+  for (int i = 0; i < products; ++i)
+    body += "asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\""
+            ": \"+f\"(c0), \"+f\"(c1), \"+f\"(c2), \"+f\"(c3)"
+            ": \"r\"(a), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"r\"(b), \"r\"(b1));";
+  return body + more + "} x[threadIdx.x] = c0 + c1 + c2 + c3;";
+}
+
+TEST(CubinInspector, countsTheMainLoopOnEveryArchitecture) {
+  // What only some turns do: enough of it for a branch.
+  std::string seldom = "if (i % 64 == 63) {";
+  for (int i = 0; i < 40; ++i)
+    seldom += "*(volatile float *)(x + n * " + std::to_string(i) + ") = c0;";
+  seldom += "}";
+  for (const CudaArchitecture &architecture : cudaArchitectures()) {
+    std::string name = architecture.name.str();
+    std::string cubin = compile(name, loopOf(24, ""));
+    if (cubin.empty())
+      GTEST_SKIP() << "no NVRTC";
+    CubinFacts plain = llvm::cantFail(inspectCubin(cubin));
+    EXPECT_EQ(plain.count("HMMA"), 24) << name;
+    EXPECT_GE(plain.loopInstructions, 24 + 2) << name;      // the counter and the branch
+    EXPECT_LE(plain.loopInstructions, 3 * 24 + 12) << name; // before sm_90 two wait for each
+    CubinFacts longer = llvm::cantFail(inspectCubin(compile(name, loopOf(48, ""))));
+    int64_t more = longer.loopInstructions - plain.loopInstructions;
+    EXPECT_TRUE(more == 24 || more == 3 * 24) << name << ": " << more;
+    CubinFacts skips = llvm::cantFail(inspectCubin(compile(name, loopOf(24, seldom))));
+    EXPECT_GE(skips.count("STG"), 40) << name;
+    EXPECT_LE(skips.loopInstructions, plain.loopInstructions + 12) << name;
+    EXPECT_EQ(llvm::cantFail(inspectCubin(compile(name, kShared))).loopInstructions, 0) << name;
+  }
+}
+
 TEST(CubinInspector, seesLocalMemory) {
   std::string cubin = compile("sm_90a", "float y[32] = {};"
                                         "for (int i = 0; i < 32; ++i) y[i * n % 32] += x[i];"

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicted and least times of kernels, against the sums that they are made of.
 #include "codegen/cuda/LaunchCost.h"
+#include "codegen/cuda/KernelEvidence.h"
+#include "codegen/cuda/MatmulCost.h"
 #include "dialects/engine/EngineOps.h"
 
 #include "mlir/Parser/Parser.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 using namespace mlir;
 using namespace ingot;
@@ -60,6 +64,38 @@ std::map<int, double> numbers(engine::UnitOp unit, llvm::StringRef kernel, llvm:
   return values;
 }
 
+TEST(LaunchCost, CountsInstructionsOfTheBinaryAndKnowsFamilies) {
+  MLIRContext context;
+  context.loadDialect<engine::EngineDialect>();
+  auto module = parseSourceString<ModuleOp>(kUnit, &context);
+  ASSERT_TRUE(module);
+  engine::UnitOp unit = *module->getOps<engine::UnitOp>().begin();
+  const CudaArchitecture &hopper = *findCudaArchitecture("sm_90a");
+  auto kernel = unit.lookupSymbol<engine::KernelOp>("product");
+  Builder builder(&context);
+  auto seconds = [&](std::optional<int64_t> instructions, int64_t wgmma) {
+    NamedAttrList constants(kernel.getConstants());
+    constants.set("wgmma", builder.getI64IntegerAttr(wgmma));
+    kernel.setConstantsAttr(constants.getDictionary(&context));
+    NamedAttrList facts;
+    if (instructions)
+      facts.set(kLoopInstructions, builder.getStringAttr(std::to_string(*instructions)));
+    kernel.setFactsAttr(facts.getDictionary(&context));
+    stateCosts(unit, hopper);
+    EXPECT_EQ(kernel.getFacts()->getAs<StringAttr>("predicted_error").getValue(),
+              "+-" + std::to_string(std::lround(100 * kPredictedError)) + " %");
+    return numbers(unit, "product", "predicted_us").at(512);
+  };
+  double estimated = seconds(std::nullopt, 0), few = seconds(20, 0), many = seconds(2000, 0);
+  EXPECT_LT(few, estimated);
+  EXPECT_GT(many, 3 * estimated);
+  EXPECT_LT(seconds(20, 2), few);
+  auto bound = [&] { return kernel.getFacts()->getAs<StringAttr>("bound_by").getValue(); };
+  EXPECT_TRUE(bound().starts_with("1:memory ")) << bound().str();
+  seconds(2000, 0);
+  EXPECT_TRUE(bound().contains(" 512:issue ")) << bound().str();
+}
+
 TEST(LaunchCost, StatesWhatEachLaunchMovesAndComputes) {
   MLIRContext context;
   context.loadDialect<engine::EngineDialect>();
@@ -69,7 +105,7 @@ TEST(LaunchCost, StatesWhatEachLaunchMovesAndComputes) {
   const CudaArchitecture &hopper = *findCudaArchitecture("sm_90a");
   stateCosts(unit, hopper);
   const CudaPart &part = hopper.typicalPart();
-  double bandwidth = part.gigabytesPerSecond * 1e3, rate = part.halves * 1e6; // per us
+  double bandwidth = part.gigabytesPerSecond * 1e3, rate = part.sheet.halves * 1e6; // per us
 
   auto floor = numbers(unit, "product", "floor_us");
   EXPECT_NEAR(floor.at(1), (67108864.0 + 16384 + 8192) / bandwidth, 0.01);
