@@ -35,7 +35,7 @@ constexpr Opcode kOpcodes[] = {
     {0xfae, "LDGSTS"}, {0x5b4, "UTMALDG"}, {0x984, "LDS"},   {0x388, "STS"},   {0x981, "LDG"},
     {0x986, "STG"},    {0x983, "LDL"},     {0x387, "STL"},   {0xb1d, "BAR"},   {0x947, "BRA"},
     {0x94d, "EXIT"},   {0x918, "NOP"},     {0x223, "FFMA"},  {0x423, "FFMA"},  {0x823, "FFMA"},
-    {0x226, "IDP"},    {0x944, "CALL"},    {0x943, "CALL"},
+    {0x226, "IDP"},    {0x944, "CALL"},    {0x943, "CALL"},  {0x3c6, "FENCE"},
 };
 
 std::string nameOf(uint16_t code) {

@@ -75,6 +75,7 @@ public:
 /// Kinds of the entries in a BuildCache.
 constexpr llvm::StringLiteral kPtxKind = "cuda-ptx";
 constexpr llvm::StringLiteral kCubinKind = "cuda-cubin";
+constexpr llvm::StringLiteral kLogKind = "cuda-log";
 
 /// What `nvrtc` makes of `source`, or the cache has: PTX, and a cubin where it is wanted. Both come
 /// of one run of the compiler, to which PTX alone is the shorter part.
@@ -83,17 +84,22 @@ llvm::Expected<CompiledKernel> codeOf(const KernelSource &source, const Nvrtc &n
   std::string key;
   if (options.cache) {
     key = CacheKey().add(nvrtc.identity()).add(source.digest()).add(source.name).text();
-    std::optional<std::string> ptx = options.cache->get(kPtxKind, key), cubin;
-    if (!options.ptxOnly)
+    std::optional<std::string> ptx = options.cache->get(kPtxKind, key), cubin, log;
+    if (!options.ptxOnly) {
       cubin = options.cache->get(kCubinKind, key);
-    if (ptx && (cubin || options.ptxOnly))
-      return CompiledKernel{std::move(cubin).value_or(""), std::move(*ptx)};
+      log = options.cache->get(kLogKind, key);
+    }
+    if (ptx && ((cubin && log) || options.ptxOnly))
+      return CompiledKernel{std::move(cubin).value_or(""), std::move(*ptx),
+                            std::move(log).value_or("")};
   }
   llvm::Expected<CompiledKernel> code = nvrtc.compile(source, options.ptxOnly);
   if (code && options.cache) {
     options.cache->put(kPtxKind, key, code->ptx);
-    if (!options.ptxOnly)
+    if (!options.ptxOnly) {
       options.cache->put(kCubinKind, key, code->cubin);
+      options.cache->put(kLogKind, key, code->log);
+    }
   }
   return code;
 }
@@ -280,6 +286,9 @@ LogicalResult Libraries::add(CompiledKernels &all, size_t i) {
   if (error.empty() && !options.ptxOnly)
     if (auto missing = missingEvidence(kernel, outcome.facts, architecture))
       error = "INGOT-E4304: " + *missing;
+  if (error.empty())
+    if (auto fault = logFault(outcome.compiled.log))
+      error = "INGOT-E4306: " + *fault;
   if (!error.empty()) {
     auto at = llvm::StringRef(error).split(": ");
     return kernel.emitError() << at.first << ": kernel '" << kernel.getSymName()

@@ -9,6 +9,15 @@
 
 namespace ingot::codegen {
 
+/// How tensor copies bring a box of a map into shared memory.
+struct TensorCopy {
+  mlir::Type element = {}; ///< what coordinates count; null: 8 bytes
+  int64_t swizzle = 0;     ///< 32, 64 or 128 bytes; 0: none
+  /// The tensor is no weight but what launches write, an activation. The kernel gets its fence in
+  /// ptx::waitForEarlierKernels(), which the thread that copies calls before its first copy.
+  bool isWritten = false;
+};
+
 /// Collects the parts of a KernelVariant. The grid's extents are gridDim.x, y, z in the order in
 /// which rowsOf(), tiles() and extent() are called; they may use the program's dims and sms.
 class CudaVariant : public VariantBuilder {
@@ -22,13 +31,19 @@ public:
   /// Dynamic shared memory in bytes; templates find it as `extern __shared__`.
   void shared(int64_t bytes) { sharedBytes = bytes; }
 
-  /// The next tensor map: operand `value` of `op` is `rows` rows of `rowBytes`
-  /// bytes, of which a copy brings a box. Templates find the maps in `Launch::maps`.
-  void tensorMap(mlir::Operation *op, mlir::Value value, int64_t rows, int64_t rowBytes,
-                 int64_t boxRows, int64_t boxBytes) {
+  /// The next tensor map: operand `value` of `op` is `rows` rows, over the program's dims, of
+  /// `rowBytes` bytes, of which a copy brings a box. Templates find the maps in `Launch::maps`.
+  void tensorMap(mlir::Operation *op, mlir::Value value, llvm::StringRef rows, int64_t rowBytes,
+                 int64_t boxRows, int64_t boxBytes, const TensorCopy &copy = {}) {
     auto buffer = llvm::find(op->getOperands(), value) - op->operand_begin();
-    tensorMaps.push_back(
-        engine::TensorMapAttr::get(op->getContext(), buffer, rows, rowBytes, boxRows, boxBytes));
+    tensorMaps.push_back(engine::TensorMapAttr::get(
+        op->getContext(), buffer, engine::getExpr(op->getContext(), rows), rowBytes, boxRows,
+        boxBytes, copy.element, copy.swizzle, copy.isWritten));
+  }
+  /// The same of a fixed number of rows.
+  void tensorMap(mlir::Operation *op, mlir::Value value, int64_t rows, int64_t rowBytes,
+                 int64_t boxRows, int64_t boxBytes, const TensorCopy &copy = {}) {
+    tensorMap(op, value, std::to_string(rows), rowBytes, boxRows, boxBytes, copy);
   }
 
   /// Blocks that must fit on a multiprocessor together; bounds the registers of a thread.

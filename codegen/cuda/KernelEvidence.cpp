@@ -81,6 +81,27 @@ std::optional<std::string> codegen::missingEvidence(engine::KernelOp kernel,
   for (llvm::StringRef name : names)
     if (facts.count(name) == 0)
       return "it has no " + name.str() + " instruction";
+  // Of the asynchronous proxy; ptx::waitForEarlierKernels() has it.
+  for (auto map : kernel.getTensorMaps().getAsRange<engine::TensorMapAttr>())
+    if (map.getFenced() && facts.count("FENCE") == 0)
+      return "it has no fence before its copies of what launches write";
+  return std::nullopt;
+}
+
+std::optional<std::string> codegen::logFault(llvm::StringRef log) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  log.split(lines, '\n');
+  for (llvm::StringRef line : lines) {
+    // C7508, C7510 and their kin, whose numbers change with the reason.
+    if (line.contains("wgmma") && line.contains("serialized"))
+      return "its wgmma do not overlap: " + line.trim().str();
+    for (llvm::StringRef kind : {" bytes spill stores", " bytes spill loads"}) {
+      llvm::StringRef before = line.substr(0, line.find(kind)).rtrim();
+      llvm::StringRef count = before.substr(before.find_last_of(" ,.\t") + 1);
+      if (line.contains(kind) && count != "0")
+        return "it spills registers: " + line.trim().str();
+    }
+  }
   return std::nullopt;
 }
 

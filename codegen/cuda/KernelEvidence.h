@@ -22,6 +22,10 @@ int64_t blocksPerMultiprocessor(const CudaArchitecture &architecture, int64_t re
 std::optional<std::string> missingEvidence(engine::KernelOp kernel, const CubinFacts &facts,
                                            const CudaArchitecture &architecture);
 
+/// Why `log`, what the assembler said of a kernel, keeps it out of an engine: it serialises the
+/// kernel's wgmma, or spills; nothing if all is well.
+std::optional<std::string> logFault(llvm::StringRef log);
+
 /// The facts to be stated of the kernel: registers, shared_bytes, stack_bytes, local_accesses,
 /// occupancy, cubin_bytes, ptx_sha256 and one count for each kind of instruction of interest.
 llvm::SmallVector<mlir::NamedAttribute> evidenceFacts(engine::KernelOp kernel,

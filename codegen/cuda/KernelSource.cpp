@@ -152,6 +152,10 @@ llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,
     return llvm::createStringError("INGOT-E4003: " + llvm::toString(region.takeError()));
   source.headers.emplace_back("Constants.cuh", *constants);
   source.headers.emplace_back("Region.cuh", "#pragma once\n" + *region);
+  // Decided by the maps: no template can forget the fence that the engine states.
+  if (llvm::any_of(kernel.getTensorMaps().getAsRange<engine::TensorMapAttr>(),
+                   [](engine::TensorMapAttr map) { return map.getFenced(); }))
+    source.program = "#define INGOT_FENCES_COPIES\n" + source.program;
   source.program += entryText(kernel, buffers.getInt(), scalars.getInt());
   // Rounding is part of the numerics: nothing is contracted that the template does not contract.
   source.options = {"-arch=" + architecture.name.str(), "-std=c++20", "--fmad=false",

@@ -154,11 +154,13 @@ llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelSource &source, bool p
     return llvm::createStringError("INGOT-E4301: NVRTC does not compile it:\n" +
                                    llvm::StringRef(log.c_str()).trim());
   }
-  CompiledKernel compiled = {"", text(functions->ptxSize, functions->ptx)};
+  CompiledKernel compiled = {"", text(functions->ptxSize, functions->ptx),
+                             text(functions->logSize, functions->log)};
   if (!ptxOnly)
     compiled.cubin = text(functions->cubinSize, functions->cubin);
-  while (!compiled.ptx.empty() && compiled.ptx.back() == '\0')
-    compiled.ptx.pop_back();
+  for (std::string *ended : {&compiled.ptx, &compiled.log})
+    while (!ended->empty() && ended->back() == '\0')
+      ended->pop_back();
   if (compiled.ptx.empty() || (compiled.cubin.empty() && !ptxOnly))
     return llvm::createStringError("INGOT-E4301: NVRTC returned no code");
   return compiled;

@@ -9,7 +9,7 @@ namespace ingot::codegen {
 
 /// What NVRTC makes of one kernel.
 struct CompiledKernel {
-  std::string cubin, ptx; ///< ptx without a trailing NUL
+  std::string cubin, ptx, log; ///< texts without a trailing NUL; the log is that of ptxas
 };
 
 /// A loaded NVRTC; safe to use from several threads.

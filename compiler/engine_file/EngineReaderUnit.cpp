@@ -204,10 +204,7 @@ LogicalResult EngineUnitReader::read(const schema::Kernel &table) {
   };
   SmallVector<Attribute> maps;
   for (uint32_t i = 0; i < countOf(table.tensor_maps()); ++i) {
-    const schema::TensorMap &map = *table.tensor_maps()->Get(i);
-    maps.push_back(TensorMapAttr::getChecked(
-        [&] { return bad(""); }, builder.getContext(), int64_t(map.buffer()), int64_t(map.rows()),
-        int64_t(map.row_bytes()), int64_t(map.box_rows()), int64_t(map.box_bytes())));
+    maps.push_back(readTensorMap(*table.tensor_maps()->Get(i)));
     if (!maps.back())
       return failure();
   }
@@ -219,6 +216,24 @@ LogicalResult EngineUnitReader::read(const schema::Kernel &table) {
       table.spmd() ? builder.getUnitAttr() : UnitAttr(), library,
       facts.empty() ? DictionaryAttr() : facts.getDictionary(builder.getContext()));
   return readEpilogue(kernel, table);
+}
+
+TensorMapAttr EngineUnitReader::readTensorMap(const schema::TensorMap &table) {
+  MLIRContext *context = builder.getContext();
+  if (table.element() > schema::DType::MAX || table.rows() > UINT32_MAX) {
+    bad("a tensor map has elements of an unknown type, or more rows than any device counts");
+    return {};
+  }
+  ExprAttr rows = table.step_rows() ? expression(table.step_rows())
+                                    : getExpr(context, std::to_string(table.rows()));
+  if (!rows)
+    return {};
+  bool isPlain = table.element() == schema::DType::U64;
+  return TensorMapAttr::getChecked(
+      [&] { return bad(""); }, context, int64_t(table.buffer()), rows, int64_t(table.row_bytes()),
+      int64_t(table.box_rows()), int64_t(table.box_bytes()),
+      isPlain ? Type() : typeFor(context, ElementType(table.element())), int64_t(table.swizzle()),
+      table.fenced());
 }
 
 LogicalResult EngineUnitReader::readEpilogue(KernelOp kernel, const schema::Kernel &table) {

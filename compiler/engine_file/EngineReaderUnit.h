@@ -72,6 +72,8 @@ private:
   mlir::LogicalResult read(mlir::StringAttr site, const schema::Copy &table);
   mlir::LogicalResult read(mlir::StringAttr site, const schema::Collective &table);
   mlir::LogicalResult read(const schema::Coverage &table);
+  /// Null with a diagnostic.
+  engine::TensorMapAttr readTensorMap(const schema::TensorMap &table);
   mlir::LogicalResult readEpilogue(engine::KernelOp kernel, const schema::Kernel &table);
 
   mlir::OpBuilder &builder;

@@ -161,9 +161,7 @@ EngineUnitWriter::Offset<schema::Kernel> EngineUnitWriter::write(KernelOp op) {
   auto factTables = builder.CreateVector(facts);
   std::vector<Offset<schema::TensorMap>> maps;
   for (TensorMapAttr map : op.getTensorMaps().getAsRange<TensorMapAttr>())
-    maps.push_back(schema::CreateTensorMap(
-        builder, uint32_t(map.getBuffer()), uint64_t(map.getRows()), uint64_t(map.getRowBytes()),
-        uint32_t(map.getBoxRows()), uint32_t(map.getBoxBytes())));
+    maps.push_back(write(map));
   Tables<schema::TensorMap> mapTables = builder.CreateVector(maps);
   Text source = text(op.getSource()), constantText = optionalText(constants),
        epilogue = optionalText(epilogueText(op));
@@ -172,6 +170,15 @@ EngineUnitWriter::Offset<schema::Kernel> EngineUnitWriter::write(KernelOp op) {
                               guards, op.getScratchBytes(), op.getSharedBytes(), block, cluster,
                               op.getSpmd(), factTables, source, constantText, epilogue, mapTables,
                               useTables);
+}
+
+EngineUnitWriter::Offset<schema::TensorMap> EngineUnitWriter::write(TensorMapAttr map) {
+  std::optional<int64_t> rows = map.getRows().constantValue();
+  Offset<schema::Expr> stepRows = rows ? Offset<schema::Expr>() : expression(map.getRows());
+  return schema::CreateTensorMap(builder, uint32_t(map.getBuffer()), uint64_t(rows.value_or(0)),
+                                 uint64_t(map.getRowBytes()), uint32_t(map.getBoxRows()),
+                                 uint32_t(map.getBoxBytes()), schema::DType(map.elementType()),
+                                 uint32_t(map.getSwizzle()), stepRows, map.getFenced());
 }
 
 //===- Programs -----------------------------------------------------------------------------===//

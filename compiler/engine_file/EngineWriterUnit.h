@@ -68,6 +68,7 @@ private:
   Offset<schema::KvGroup> write(engine::KvGroupOp op);
   mlir::FailureOr<Offset<schema::Library>> write(engine::LibraryOp op);
   Offset<schema::Kernel> write(engine::KernelOp op);
+  Offset<schema::TensorMap> write(engine::TensorMapAttr map);
   Offset<schema::Launch> write(engine::LaunchOp op);
   Offset<schema::Copy> write(engine::CopyOp op);
   Offset<schema::Collective> write(engine::CollectiveOp op);

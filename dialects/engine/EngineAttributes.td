@@ -43,20 +43,35 @@ def Engine_TensorMapAttr : Engine_Attr<"TensorMap", "tensor_map"> {
   let summary = "How tensor copies (TMA) of a kernel read a buffer: a descriptor's recipe";
   let description = [{
     Buffer argument number `buffer` is `rows` rows of `row_bytes` bytes, one after the other; a copy
-    brings `box_rows` rows of `box_bytes` bytes, with zeros for what lies beyond. The device encodes
-    the recipe for the buffer's address and hands it over after all other arguments. Elements have
-    8 bytes: rows and boxes are multiples of 16 bytes, a box has at most 256 rows and 256 elements
-    a row.
+    brings `box_rows` rows of `box_bytes` bytes, with zeros for what lies beyond. `rows` is a number
+    or, in quotes, an expression over the dims. The device encodes the recipe for the buffer's
+    address and the step's rows, and hands it over after all other arguments.
 
-    Example: `#engine.tensor_map<buffer = 1, rows = 256 x 8192, box = 8 x 1024>`.
+    `element`, of 8 bytes where none is stated, is what coordinates count; a box has at most 256
+    rows and 256 elements a row, and rows and boxes are multiples of 16 bytes. `swizzle`, of 32, 64
+    or 128 bytes, is how 16-byte units of a box change places in shared memory; its rows are no
+    longer than that.
+
+    `fenced`: before its first copy by the map the kernel fences the asynchronous proxy off from
+    what earlier launches stored. A launch must not read by another map what launches write.
+
+    Example: `#engine.tensor_map<buffer = 0, rows = "T" x 8192, box = 64 x 128, element = bf16,
+    swizzle = 128, fenced = true>`.
   }];
-  let parameters = (ins "int64_t":$buffer, "int64_t":$rows, "int64_t":$rowBytes,
-                        "int64_t":$boxRows, "int64_t":$boxBytes);
+  let parameters = (ins "int64_t":$buffer, "::ingot::engine::ExprAttr":$rows, "int64_t":$rowBytes,
+                        "int64_t":$boxRows, "int64_t":$boxBytes,
+                        OptionalParameter<"::mlir::Type">:$element,
+                        DefaultValuedParameter<"int64_t", "0">:$swizzle,
+                        DefaultValuedParameter<"bool", "false">:$fenced);
   let assemblyFormat = [{
-    `<` `buffer` `=` $buffer `,` `rows` `=` $rows `x` $rowBytes `,` `box` `=` $boxRows `x`
-       $boxBytes `>`
+    `<` `buffer` `=` $buffer `,` `rows` `=` custom<TensorRows>($rows) `x` $rowBytes `,`
+       `box` `=` $boxRows `x` $boxBytes (`,` struct($element, $swizzle, $fenced)^)? `>`
   }];
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What coordinates count.
+    ::ingot::ElementType elementType() const;
+  }];
 }
 
 def Engine_LayoutAttr : Engine_Attr<"Layout", "layout"> {

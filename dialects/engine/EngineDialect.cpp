@@ -14,6 +14,29 @@ using namespace ingot::engine;
 
 #include "dialects/engine/EngineEnums.cpp.inc"
 
+/// The rows of a tensor map: a number, or an expression in quotes.
+static ParseResult parseTensorRows(AsmParser &parser, ExprAttr &rows) {
+  SMLoc location = parser.getCurrentLocation();
+  std::string text;
+  int64_t number = 0;
+  OptionalParseResult isNumber = parser.parseOptionalInteger(number);
+  if (isNumber.has_value() ? failed(*isNumber) : failed(parser.parseString(&text)))
+    return failure();
+  std::optional<Expr> expression =
+      Expr::parse(isNumber.has_value() ? std::to_string(number) : text);
+  if (!expression)
+    return parser.emitError(location) << "these rows are no expression over dims";
+  rows = ExprAttr::get(parser.getContext(), expression->str());
+  return success();
+}
+
+static void printTensorRows(AsmPrinter &printer, ExprAttr rows) {
+  if (std::optional<int64_t> number = rows.constantValue())
+    printer << *number;
+  else
+    printer.printString(rows.getText());
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/engine/EngineAttributes.cpp.inc"
 
@@ -101,19 +124,31 @@ LogicalResult RangeAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
 }
 
 LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t buffer,
-                                    int64_t rows, int64_t rowBytes, int64_t boxRows,
-                                    int64_t boxBytes) {
-  constexpr int64_t kStep = 16, kMostRows = 256, kMostBytes = 2048, kMostSize = 0xffffffff;
+                                    ExprAttr rows, int64_t rowBytes, int64_t boxRows,
+                                    int64_t boxBytes, Type element, int64_t swizzle, bool fenced) {
+  constexpr int64_t kStep = 16, kMostInBox = 256, kMostSize = 0xffffffff;
   auto isRow = [](int64_t bytes, int64_t most) {
     return bytes > 0 && bytes % kStep == 0 && bytes <= most;
   };
-  if (buffer < 0 || rows < 1 || rows > kMostSize || !isRow(rowBytes, kMostSize))
+  int64_t bits = element ? elementBits(element) : 64;
+  if (bits < 8)
+    return emitError() << "a tensor map has elements of 1, 2, 4 or 8 bytes";
+  int64_t fixed = rows.constantValue().value_or(1);
+  if (buffer < 0 || fixed < 1 || fixed > kMostSize || !isRow(rowBytes, kMostSize))
     return emitError() << "a tensor map reads rows of a buffer, whose bytes are a multiple of "
                        << kStep;
-  if (boxRows < 1 || boxRows > kMostRows || !isRow(boxBytes, kMostBytes))
-    return emitError() << "a tensor map's box has 1 to " << kMostRows << " rows of at most "
-                       << kMostBytes << " bytes, a multiple of " << kStep;
+  int64_t mostBytes = kMostInBox * bits / 8;
+  if (boxRows < 1 || boxRows > kMostInBox || !isRow(boxBytes, mostBytes))
+    return emitError() << "a tensor map's box has 1 to " << kMostInBox << " rows of at most "
+                       << mostBytes << " bytes, a multiple of " << kStep;
+  if (!llvm::is_contained({0, 32, 64, 128}, swizzle) || (swizzle && boxBytes > swizzle))
+    return emitError() << "a tensor map swizzles by 32, 64 or 128 bytes, which hold a row of its "
+                          "box";
   return success();
+}
+
+ingot::ElementType TensorMapAttr::elementType() const {
+  return getElement() ? elementTypeOf(getElement()) : kU64;
 }
 
 //===- LayoutAttr ---------------------------------------------------------------------------===//

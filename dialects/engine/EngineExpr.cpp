@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <array>
+#include <numeric>
 
 using namespace ingot::engine;
 using llvm::StringRef;
@@ -145,6 +146,25 @@ Expr::evaluate(llvm::function_ref<std::optional<int64_t>(StringRef)> dimValue) c
     if (!value)
       return std::nullopt;
     stack.back() = *value;
+  }
+  return stack.back();
+}
+
+int64_t Expr::divisor() const {
+  llvm::SmallVector<int64_t, 8> stack;
+  for (const Node &node : nodes) {
+    if (node.op == Op::Const || node.op == Op::Dim) { // constants have no sign
+      stack.push_back(node.op == Op::Const ? node.value : 1);
+      continue;
+    }
+    int64_t right = stack.pop_back_val(), product = 0;
+    int64_t &left = stack.back();
+    if (node.op == Op::CeilDiv || node.op == Op::FloorDiv)
+      left = 1;
+    else if (node.op == Op::Mul)
+      left = llvm::MulOverflow(left, right, product) ? left : product;
+    else // a sum, a difference and either of the two are multiples of what divides both
+      left = std::gcd(left, right);
   }
   return stack.back();
 }

@@ -30,6 +30,9 @@ public:
   std::optional<int64_t>
   evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> dimValue) const;
 
+  /// A number that divides the value, whatever the dims: 8 for "T ceildiv 64 * 8"; 0 for zero.
+  int64_t divisor() const;
+
   /// Text that parses to the same nodes.
   std::string str() const;
 

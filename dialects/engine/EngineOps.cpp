@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace ingot::engine;
@@ -113,6 +114,9 @@ void KernelOp::addFacts(ArrayRef<NamedAttribute> more) {
     setFactsAttr(facts.getDictionary(getContext()));
 }
 
+/// What every device with clusters can run; more takes a leave that depends on the part.
+static constexpr int64_t kMostBlocksOfCluster = 8;
+
 LogicalResult KernelOp::verify() {
   if (DictionaryAttr facts = getFactsAttr())
     for (NamedAttribute fact : facts)
@@ -121,6 +125,11 @@ LogicalResult KernelOp::verify() {
   for (std::optional<ArrayRef<int64_t>> extents : {getBlock(), getCluster()})
     if (extents && (extents->empty() || extents->size() > 3 || llvm::min_element(*extents)[0] < 1))
       return emitOpError() << "block and cluster have one to three positive extents";
+  int64_t blocks = 1;
+  for (int64_t extent : getCluster().value_or(ArrayRef<int64_t>()))
+    if (llvm::MulOverflow(blocks, extent, blocks) || blocks > kMostBlocksOfCluster)
+      return emitOpError() << "a cluster has at most " << kMostBlocksOfCluster
+                           << " blocks, which every device can run";
   return success();
 }
 

@@ -101,11 +101,54 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &tables) {
                  succeeded(resolveAll<BufferOp>(*this, getOutputs(), tables)));
 }
 
+/// What a kernel reads by tensor maps are buffers of the launch. Those that launches write must be
+/// read behind a fence: generic stores and tensor copies are different proxies of memory.
+static LogicalResult verifyMaps(LaunchOp launch, KernelOp kernel, SymbolTableCollection &tables) {
+  SmallVector<FlatSymbolRefAttr> buffers;
+  for (Attribute argument : launch.getArgs()) {
+    if (auto at = dyn_cast<BufferArgAttr>(argument))
+      argument = at.getBuffer();
+    if (auto buffer = dyn_cast<FlatSymbolRefAttr>(argument))
+      buffers.push_back(buffer);
+  }
+  for (TensorMapAttr map : kernel.getTensorMaps().getAsRange<TensorMapAttr>()) {
+    if (map.getBuffer() >= int64_t(buffers.size()))
+      return launch.emitOpError() << "has " << buffers.size() << " buffers, and a tensor map of "
+                                  << kernel.getSymNameAttr() << " reads number " << map.getBuffer();
+    FlatSymbolRefAttr read = buffers[map.getBuffer()];
+    auto buffer = tables.lookupNearestSymbolFrom<BufferOp>(launch, read);
+    bool isWritten =
+        buffer && llvm::is_contained({"output", "arena", "kv", "state"}, buffer.getRole());
+    if (isWritten && !map.getFenced())
+      return launch.emitOpError() << kernel.getSymNameAttr() << " reads " << read
+                                  << ", which launches write, by a tensor map that is not fenced";
+  }
+  return success();
+}
+
+/// Clusters fill the grid.
+static LogicalResult verifyCluster(LaunchOp launch, VariantAttr variant, KernelOp kernel) {
+  ArrayRef<int64_t> cluster = kernel.getCluster().value_or(ArrayRef<int64_t>());
+  for (size_t axis = 0; axis < cluster.size(); ++axis) {
+    StringRef extent = axis < variant.getGrid().size() ? variant.getGrid()[axis].getText() : "1";
+    if (Expr::parse(extent)->divisor() % cluster[axis] != 0)
+      return launch.emitOpError() << "grid extent '" << extent << "' is no multiple of the "
+                                  << cluster[axis] << " blocks of a cluster of "
+                                  << kernel.getSymNameAttr();
+  }
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
-  for (VariantAttr variant : getVariants().getAsRange<VariantAttr>())
-    if (!resolve<KernelOp>(*this, variant.getKernel(), tables))
+  if (failed(resolveArguments(*this, getArgs(), tables)))
+    return failure();
+  for (VariantAttr variant : getVariants().getAsRange<VariantAttr>()) {
+    auto kernel = resolve<KernelOp>(*this, variant.getKernel(), tables);
+    if (!kernel || failed(verifyMaps(*this, kernel, tables)) ||
+        failed(verifyCluster(*this, variant, kernel)))
       return failure();
-  return resolveArguments(*this, getArgs(), tables);
+  }
+  return success();
 }
 
 LogicalResult CopyOp::verifySymbolUses(SymbolTableCollection &tables) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/core/Status.h"
+#include "runtime/schema/Elements.h"
 
 #include <cstdint>
 #include <span>
@@ -17,9 +18,11 @@ enum class CodeKind : uint8_t { HostSharedObject, Cubin, Ptx };
 
 /// How tensor copies read a kernel's buffer; as TensorMap of Engine.fbs.
 struct TensorMapRecipe {
-  uint32_t buffer = 0; ///< index among the launch's buffers
-  uint64_t rows = 0, rowBytes = 0;
+  uint32_t buffer = 0;             ///< index among the launch's buffers
+  uint64_t rows = 0, rowBytes = 0; ///< rows of the launch being made
   uint32_t boxRows = 0, boxBytes = 0;
+  ElementType element = kU64;
+  uint32_t swizzle = 0; ///< bytes
 };
 
 /// How a kernel is launched, beside its grid.

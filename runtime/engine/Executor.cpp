@@ -4,6 +4,7 @@
 
 #include "runtime/devices/host/CpuCount.h"
 #include "runtime/engine/Coverage.h"
+#include "runtime/engine/DeviceKernels.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/schema/KernelAbi.h"
 #include "runtime/schema/Names.h"
@@ -39,8 +40,20 @@ static bool usesDim(const schema::Expr *expr, uint32_t dim) {
   return false;
 }
 
-/// Whether an argument or a grid of a launch, or what a copy moves, depends on the dim.
-static bool usesDim(const schema::Program &program, uint32_t dim) {
+/// Whether a grid, or what a tensor map reads, depends on the dim.
+static bool usesDim(const schema::Variant &variant, const schema::Kernel &kernel, uint32_t dim) {
+  for (uint32_t i = 0; i < count(variant.grid()); ++i)
+    if (usesDim(variant.grid()->Get(i), dim))
+      return true;
+  for (uint32_t i = 0; i < count(kernel.tensor_maps()); ++i)
+    if (usesDim(kernel.tensor_maps()->Get(i)->step_rows(), dim))
+      return true;
+  return false;
+}
+
+/// Whether an argument, a grid or a tensor map of a launch, or what a copy moves, depends on the
+/// dim.
+static bool usesDim(const schema::Target &target, const schema::Program &program, uint32_t dim) {
   for (uint32_t j = 0; j < count(program.instructions()); ++j) {
     const schema::Instruction &instruction = *program.instructions()->Get(j);
     if (const schema::Copy *copy = instruction.operation_as_Copy())
@@ -53,9 +66,9 @@ static bool usesDim(const schema::Program &program, uint32_t dim) {
       if (usesDim(launch->args()->Get(k)->value(), dim))
         return true;
     for (uint32_t k = 0; launch && k < count(launch->variants()); ++k)
-      for (uint32_t l = 0; l < count(launch->variants()->Get(k)->grid()); ++l)
-        if (usesDim(launch->variants()->Get(k)->grid()->Get(l), dim))
-          return true;
+      if (const schema::Variant &variant = *launch->variants()->Get(k);
+          usesDim(variant, *target.kernels()->Get(variant.kernel()), dim))
+        return true;
   }
   return false;
 }
@@ -66,7 +79,7 @@ static bool usesDim(const schema::Target &target, uint32_t dim) {
     if (usesDim(target.buffers()->Get(i)->bytes(), dim))
       return true;
   for (uint32_t i = 0; i < count(target.programs()); ++i)
-    if (usesDim(*target.programs()->Get(i), dim))
+    if (usesDim(target, *target.programs()->Get(i), dim))
       return true;
   return false;
 }
@@ -203,7 +216,8 @@ Result<size_t> Executor::loadLibraryFor(const schema::Library &library,
                            : "rebuild the engine");
 }
 
-static KernelShape launchShapeOf(const schema::Kernel &kernel) {
+/// The shape of a kernel whose maps read as many rows as they ever do.
+KernelShape Executor::launchShapeOf(const schema::Kernel &kernel) const {
   KernelShape shape;
   shape.spmd = kernel.spmd();
   shape.sharedBytes = kernel.shared_bytes();
@@ -215,8 +229,10 @@ static KernelShape launchShapeOf(const schema::Kernel &kernel) {
   }
   for (uint32_t i = 0; i < count(kernel.tensor_maps()); ++i) {
     const schema::TensorMap &map = *kernel.tensor_maps()->Get(i);
-    shape.tensorMaps.push_back(
-        {map.buffer(), map.rows(), map.row_bytes(), map.box_rows(), map.box_bytes()});
+    uint64_t rows =
+        map.step_rows() ? uint64_t(boundExpression(*map.step_rows(), ranges)->max) : map.rows();
+    shape.tensorMaps.push_back({map.buffer(), rows, map.row_bytes(), map.box_rows(),
+                                map.box_bytes(), ElementType(map.element()), map.swizzle()});
   }
   return shape;
 }
@@ -271,7 +287,7 @@ std::vector<uint32_t> Executor::stepDimsOf(const schema::Program &program) const
                                [&](const auto &held) { return held.first == dim; });
           });
         });
-    if (chooses || usesDim(program, dim))
+    if (chooses || usesDim(*chosen, program, dim))
       found.push_back(dim);
   }
   return found;
@@ -285,6 +301,9 @@ Status Executor::prepareLaunch(const schema::Launch &launch, Step &step, const s
     if (!box)
       continue;
     VariantChoice choice = {{}, &variant, kernels[variant.kernel()]};
+    if (Status status = checkTensorMaps(launch, *chosen->kernels()->Get(variant.kernel()), where);
+        !status.ok())
+      return status;
     for (uint32_t dim = 0; dim < declared.size(); ++dim)
       if (!(*box)[dim].contains(ranges[dim]))
         choice.conditions.push_back({dim, (*box)[dim]});
@@ -295,7 +314,7 @@ Status Executor::prepareLaunch(const schema::Launch &launch, Step &step, const s
     const schema::Arg &arg = *launch.args()->Get(i);
     (arg.kind() == schema::ArgKind::Buffer ? buffers : scalars) += 1;
     if (arg.kind() == schema::ArgKind::Buffer)
-      if (Status status = checkExtent(arg.buffer(), arg.value(), nullptr, where); !status.ok())
+      if (Status status = checkExtent(arg.buffer(), arg.value(), 0, where); !status.ok())
         return status;
   }
   bufferArgs.resize(std::max(bufferArgs.size(), buffers));
@@ -303,19 +322,33 @@ Status Executor::prepareLaunch(const schema::Launch &launch, Step &step, const s
   return {};
 }
 
+/// Tensor maps whose rows follow the step read within their buffers at the plan's largest one.
+Status Executor::checkTensorMaps(const schema::Launch &launch, const schema::Kernel &kernel,
+                                 const std::string &where) const {
+  for (uint32_t i = 0; i < count(kernel.tensor_maps()); ++i) {
+    const schema::TensorMap &map = *kernel.tensor_maps()->Get(i);
+    const schema::Arg *read = bufferArgument(launch, map.buffer());
+    if (!map.step_rows())
+      continue;
+    uint64_t bytes = uint64_t(boundExpression(*map.step_rows(), ranges)->max) * map.row_bytes();
+    if (Status status = checkExtent(read->buffer(), read->value(), bytes, where); !status.ok())
+      return status;
+  }
+  return {};
+}
+
 Status Executor::prepareCopy(const schema::Copy &copy, const std::string &where) const {
-  if (Status status = checkExtent(copy.source(), copy.source_offset(), copy.bytes(), where);
-      !status.ok())
+  uint64_t bytes = uint64_t(boundExpression(*copy.bytes(), ranges)->max);
+  if (Status status = checkExtent(copy.source(), copy.source_offset(), bytes, where); !status.ok())
     return status;
-  return checkExtent(copy.destination(), copy.destination_offset(), copy.bytes(), where);
+  return checkExtent(copy.destination(), copy.destination_offset(), bytes, where);
 }
 
 /// At every shape of the plan, `offset` + `bytes` must lie in the buffer. Buffers in the arena are
 /// held against the arena's end, since their own size follows the step.
-Status Executor::checkExtent(uint32_t index, const schema::Expr *offset, const schema::Expr *bytes,
+Status Executor::checkExtent(uint32_t index, const schema::Expr *offset, uint64_t bytes,
                              const std::string &where) const {
-  uint64_t end = offset ? uint64_t(boundExpression(*offset, ranges)->max) : 0;
-  end += bytes ? uint64_t(boundExpression(*bytes, ranges)->max) : 0;
+  uint64_t end = bytes + (offset ? uint64_t(boundExpression(*offset, ranges)->max) : 0);
   const schema::Buffer &buffer = *chosen->buffers()->Get(index);
   uint64_t size = buffer.role() == Role::Weight
                       ? engineFile->metadata().weights()->Get(uint32_t(buffer.weight()))->bytes()
@@ -373,7 +406,7 @@ void Executor::run(uint32_t program) {
 
 void Executor::runPart(uint32_t program, uint32_t first, uint32_t instructions) {
   for (uint32_t i = first; i < first + instructions; ++i) {
-    const Step &step = programs[program][i];
+    Step &step = programs[program][i];
     if (const schema::Copy *copy = step.instruction->operation_as_Copy())
       runCopy(*copy);
     else
@@ -399,13 +432,13 @@ std::vector<const schema::Variant *> Executor::variantsOf(uint32_t program,
 }
 
 void Executor::runVariant(uint32_t program, uint32_t instruction, const schema::Variant &variant) {
-  const Step &step = programs[program][instruction];
-  for (const VariantChoice &choice : step.variants)
+  Step &step = programs[program][instruction];
+  for (VariantChoice &choice : step.variants)
     if (choice.variant == &variant)
       return runLaunch(step, choice);
 }
 
-void Executor::runLaunch(const Step &step) {
+void Executor::runLaunch(Step &step) {
   // The coverage proof says that one applies to every shape `beginStep` accepts.
   auto choice = std::find_if(step.variants.begin(), step.variants.end(),
                              [&](const VariantChoice &one) { return applies(one); });
@@ -413,7 +446,7 @@ void Executor::runLaunch(const Step &step) {
     runLaunch(step, *choice);
 }
 
-void Executor::runLaunch(const Step &step, const VariantChoice &choice) {
+void Executor::runLaunch(const Step &step, VariantChoice &choice) {
   const schema::Launch &launch = *step.instruction->operation_as_Launch();
   size_t buffers = 0, scalars = 0;
   for (uint32_t i = 0; i < count(launch.args()); ++i) {
@@ -426,6 +459,11 @@ void Executor::runLaunch(const Step &step, const VariantChoice &choice) {
     else
       scalarArgs[scalars++] = std::bit_cast<int64_t>(arg.real());
   }
+  std::vector<TensorMapRecipe> &maps = choice.kernel.shape.tensorMaps;
+  for (uint32_t i = 0; i < maps.size(); ++i)
+    if (const auto &map = *chosen->kernels()->Get(choice.variant->kernel())->tensor_maps()->Get(i);
+        map.step_rows())
+      maps[i].rows = uint64_t(evaluate(*map.step_rows(), dims));
   DeviceLaunch call = {&choice.kernel,
                        {bufferArgs.data(), buffers},
                        {scalarArgs.data(), scalars},

@@ -90,7 +90,7 @@ private:
   struct VariantChoice {
     std::vector<std::pair<uint32_t, Interval>> conditions; ///< dim, range; all must hold
     const schema::Variant *variant;
-    DeviceKernel kernel;
+    DeviceKernel kernel; ///< whose tensor maps have the rows of the last launch
   };
   struct Step {
     const schema::Instruction *instruction;
@@ -103,17 +103,20 @@ private:
   Status allocate();
   Result<void *> weightMemory(uint32_t index);
   Result<size_t> loadLibraryFor(const schema::Library &library, std::vector<int64_t> &loaded);
+  KernelShape launchShapeOf(const schema::Kernel &kernel) const;
   Status loadKernels();
   Status prepare();
   Status prepareLaunch(const schema::Launch &launch, Step &step, const std::string &where);
   Status prepareCopy(const schema::Copy &copy, const std::string &where) const;
-  Status checkExtent(uint32_t buffer, const schema::Expr *offset, const schema::Expr *bytes,
+  Status checkTensorMaps(const schema::Launch &launch, const schema::Kernel &kernel,
+                         const std::string &where) const;
+  Status checkExtent(uint32_t buffer, const schema::Expr *offset, uint64_t bytes,
                      const std::string &where) const;
   uint64_t allocatedBytes(uint32_t buffer) const;
   bool applies(const VariantChoice &choice) const;
   std::vector<uint32_t> stepDimsOf(const schema::Program &program) const;
-  void runLaunch(const Step &step);
-  void runLaunch(const Step &step, const VariantChoice &choice);
+  void runLaunch(Step &step);
+  void runLaunch(const Step &step, VariantChoice &choice);
   void runCopy(const schema::Copy &copy);
 
   std::shared_ptr<const EngineFile> engineFile;

@@ -10,6 +10,11 @@
 
 namespace ingot::runtime {
 
+/// Elements of an optional FlatBuffer vector.
+template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
+
 /// Inclusive range of an integer.
 struct Interval {
   int64_t min = 0;

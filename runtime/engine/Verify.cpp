@@ -2,6 +2,7 @@
 // One method per table of the schema; each trusts only what the ones before it have checked.
 #include "runtime/engine/Verify.h"
 
+#include "runtime/engine/DeviceKernels.h"
 #include "runtime/engine/Lifetimes.h"
 #include "runtime/engine/Parameters.h"
 #include "runtime/engine/WeightFill.h"
@@ -48,16 +49,6 @@ bool isAligned(const flatbuffers::Vector<uint64_t> *vector) {
   return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(uint64_t) == 0;
 }
 
-/// Whether the device's limits of tensor maps are kept (docs of cuTensorMapEncodeTiled).
-bool isPossible(const schema::TensorMap &map) {
-  constexpr uint64_t step = 16, mostRows = 256, mostBytes = 2048, mostSize = UINT32_MAX;
-  auto isRow = [](uint64_t bytes, uint64_t most) {
-    return bytes > 0 && bytes % step == 0 && bytes <= most;
-  };
-  return map.rows() > 0 && map.rows() <= mostSize && isRow(map.row_bytes(), mostSize) &&
-         map.box_rows() > 0 && map.box_rows() <= mostRows && isRow(map.box_bytes(), mostBytes);
-}
-
 class StructureVerifier {
 public:
   explicit StructureVerifier(const schema::Engine &engine)
@@ -81,8 +72,6 @@ private:
                          const std::string &where) const;
   Status verifyLaunch(const schema::Launch &launch, const schema::Target &target,
                       const std::string &where) const;
-  Status verifyTensorMaps(const schema::Kernel &kernel, const schema::Launch &launch,
-                          const schema::Target &target, const std::string &where) const;
   Status verifyArgs(const flatbuffers::Vector<flatbuffers::Offset<schema::Arg>> *args,
                     const schema::Target &target, const std::string &where) const;
   Status verifyCollective(const schema::Collective &operation, const schema::Target &target,
@@ -224,9 +213,8 @@ Status StructureVerifier::verifyKernels(const schema::Target &target,
       return malformed(inKernel, "its library does not exist");
     if (kernel.scratch_bytes() > maximumBytes || kernel.shared_bytes() > maximumBytes)
       return malformed(inKernel, "asks for an impossible amount of memory");
-    for (uint32_t j = 0; j < count(kernel.tensor_maps()); ++j)
-      if (!isPossible(*kernel.tensor_maps()->Get(j)))
-        return malformed(inKernel, "has a tensor map that no device encodes");
+    if (Status status = verifyDeviceKernel(kernel, dims, inKernel); !status.ok())
+      return status;
     if (Status status = verifyRanges(kernel.guards(), inKernel); !status.ok())
       return status;
   }
@@ -423,15 +411,13 @@ Status StructureVerifier::verifyOffset(const schema::Expr *offset, const std::st
 
 Status StructureVerifier::verifyLaunch(const schema::Launch &launch, const schema::Target &target,
                                        const std::string &where) const {
+  if (Status status = verifyArgs(launch.args(), target, where); !status.ok())
+    return status;
   for (uint32_t i = 0; i < count(launch.variants()); ++i) {
     const schema::Variant &variant = *launch.variants()->Get(i);
     if (variant.kernel() >= count(target.kernels()))
       return malformed(where, "a variant's kernel does not exist");
     if (Status status = verifyRanges(variant.ranges(), where); !status.ok())
-      return status;
-    if (Status status =
-            verifyTensorMaps(*target.kernels()->Get(variant.kernel()), launch, target, where);
-        !status.ok())
       return status;
     if (count(variant.grid()) > 3)
       return malformed(where, "a grid has more than three dimensions");
@@ -445,36 +431,10 @@ Status StructureVerifier::verifyLaunch(const schema::Launch &launch, const schem
           tiles > maximumDim)
         return malformed(where, "a grid is negative or too large");
     }
-  }
-  return verifyArgs(launch.args(), target, where);
-}
-
-/// What a tensor map reads must lie in its buffer, whatever the step.
-Status StructureVerifier::verifyTensorMaps(const schema::Kernel &kernel,
-                                           const schema::Launch &launch,
-                                           const schema::Target &target,
-                                           const std::string &where) const {
-  for (uint32_t i = 0; i < count(kernel.tensor_maps()); ++i) {
-    const schema::TensorMap &map = *kernel.tensor_maps()->Get(i);
-    uint32_t buffers = 0;
-    const schema::Arg *read = nullptr;
-    for (uint32_t j = 0; j < count(launch.args()) && !read; ++j) {
-      const schema::Arg &arg = *launch.args()->Get(j);
-      if (arg.kind() == schema::ArgKind::Buffer && buffers++ == map.buffer())
-        read = &arg;
-    }
-    if (!read || !isBuffer(target, read->buffer()))
-      return malformed(where, "a tensor map's buffer does not exist");
-    Result<Interval> bytes = boundExpression(*target.buffers()->Get(read->buffer())->bytes(), dims);
-    if (!bytes.ok())
-      return std::move(bytes).status().in(where);
-    Result<Interval> offset =
-        read->value() ? boundExpression(*read->value(), dims) : Interval{0, 0};
-    if (!offset.ok())
-      return std::move(offset).status().in(where);
-    if (bytes->min < offset->max ||
-        uint64_t(bytes->min - offset->max) < map.rows() * map.row_bytes())
-      return malformed(where, "a tensor map reads beyond its buffer");
+    if (Status status = verifyDeviceLaunch(*target.kernels()->Get(variant.kernel()), variant,
+                                           launch, target, dims, where);
+        !status.ok())
+      return status;
   }
   return {};
 }

@@ -9,11 +9,6 @@
 
 namespace ingot::runtime {
 
-/// Elements of an optional FlatBuffer vector.
-template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
-  return vector ? vector->size() : 0;
-}
-
 /// Bits of one element.
 int64_t bitsOf(schema::DType type);
 

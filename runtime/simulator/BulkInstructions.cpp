@@ -163,8 +163,8 @@ struct TensorCopy {
     return bytes;
   }
 
-  /// Calls move(global address or 0 for out of bounds, offset in the box, bytes) for runs of the
-  /// innermost dimension.
+  /// Calls move(global address or 0 for out of bounds, offset in the box, bytes) for 16 bytes of
+  /// the innermost dimension, which swizzles leave together, or for elements at the tensor's edge.
   template <class F> void forEachRun(F move) const {
     uint32_t inner = recipe.box[0], rows = boxBytes() / (inner * recipe.elementBytes);
     for (uint32_t row = 0; row < rows; ++row) {
@@ -178,11 +178,17 @@ struct TensorCopy {
         address += uint64_t(place) * recipe.strides[i];
       }
       uint32_t offset = row * inner * recipe.elementBytes;
-      for (uint32_t x = 0; x < inner; ++x) {
-        int64_t place = int64_t(at[0]) + x;
-        bool there = inside && place >= 0 && place < int64_t(recipe.sizes[0]);
-        move(there ? address + uint64_t(place) * recipe.elementBytes : 0,
-             offset + x * recipe.elementBytes, recipe.elementBytes);
+      const uint32_t unit = 16u / recipe.elementBytes;
+      for (uint32_t x = 0; x < inner; x += unit) {
+        int64_t place = int64_t(at[0]) + x, size = int64_t(recipe.sizes[0]);
+        bool whole = inside && place >= 0 && place + unit <= size;
+        bool none = !inside || place + unit <= 0 || place >= size;
+        uint32_t step = whole || none ? unit : 1;
+        for (uint32_t i = 0; i < unit; i += step) {
+          bool there = whole || (!none && place + i >= 0 && place + i < size);
+          move(there ? address + uint64_t(place + i) * recipe.elementBytes : 0,
+               offset + (x + i) * recipe.elementBytes, step * recipe.elementBytes);
+        }
       }
     }
   }

@@ -301,6 +301,7 @@ void Decoder::emit() {
   pending.clear();
   program->ops.push_back(op);
   program->lines.push_back(instruction ? instruction->line : kernel.line);
+  isMove.push_back(instruction && instruction->parts[0] == "mov");
 }
 
 void Decoder::emitBranch(uint32_t label) {
@@ -417,7 +418,11 @@ std::unique_ptr<Program> Decoder::decode() {
   op.run = executeReturn;
   emit();
   resolveBranches();
-  RegisterAllocator(*this).run();
+  GroupFollower groups(*this);
+  groups.keepUntilWaits();
+  RegisterAllocator places(*this);
+  places.run();
+  groups.follow(places);
   return std::move(program);
 }
 

@@ -92,14 +92,16 @@ public:
   const KernelText &text() const { return kernel; }
 
 private:
+  static constexpr uint32_t noField = ~0u;
   struct Access {
-    uint32_t op, reg, field; // fields above 6 are entries of the lists
+    uint32_t op, reg, field; // fields above 6 are entries of the lists, noField is none
     bool writes, keeps;
   };
   struct BranchFix {
     uint32_t op, label;
   };
   friend class RegisterAllocator;
+  friend class GroupFollower;
 
   void decodeInstruction(const Instruction &next);
   void layOutVariables();
@@ -120,6 +122,7 @@ private:
   bool keepsSources = false;
   std::vector<Type> registerTypes;
   std::vector<Access> accesses, pending;
+  std::vector<bool> isMove; // per op
   std::vector<BranchFix> branches;
   std::vector<bool> joinBefore; // per instruction
   std::vector<uint32_t> opOfInstruction;
@@ -133,6 +136,8 @@ class RegisterAllocator {
 public:
   RegisterAllocator(Decoder &decoder) : decoder(decoder) {}
   void run();
+  /// Where a virtual register has come to lie.
+  Slot slotOf(uint32_t reg) const { return slots[reg]; }
 
 private:
   struct Range {
@@ -150,6 +155,22 @@ private:
   std::vector<std::vector<uint64_t>> liveIn;
   std::vector<Range> ranges;
   std::vector<Slot> slots;
+};
+
+/// Finds what other instructions do to the registers of wgmma, which products use between issue and
+/// wait.
+class GroupFollower {
+public:
+  GroupFollower(Decoder &decoder) : decoder(decoder) {}
+  /// Keeps the registers in their places up to every wait; before registers get places.
+  void keepUntilWaits();
+  /// Puts a watch over instructions that touch them; after that.
+  void follow(const RegisterAllocator &places);
+
+private:
+  bool isProduct(uint32_t op) const;
+
+  Decoder &decoder;
 };
 
 } // namespace ingot::simulator

@@ -136,6 +136,7 @@ void Unit::beginWarps(Block &block, uint8_t *registers, uint8_t *local) {
     warp.mergePc = ~0u;
     warp.executed = 0;
     warp.index = index;
+    warp.group.begin(program);
     warp.state = WarpState::Ready;
     warp.barrierResult = noSlot;
     warp.clusterPhase = 0;

@@ -100,6 +100,27 @@ struct BulkStore {
   std::function<void()> perform;
 };
 
+/// A wgmma between its issue and the wait for its group.
+struct GroupProduct {
+  const Op *op;
+  uint64_t left, right; // descriptors
+  bool accumulates;
+  bool performed;
+  uint32_t group; // from 1
+};
+
+/// A warp's side of wgmma: products that it has not waited for, and their registers by
+/// registerNumber(). Empty in programs without wgmma.
+struct GroupState {
+  std::deque<GroupProduct> products;  // oldest first
+  uint32_t committed = 0;             // groups
+  uint32_t clock = 0, fenced = 0;     // counts writes; when the last wgmma.fence was, or 0
+  std::vector<uint32_t> written;      // when other instructions last wrote the register, or 0
+  std::vector<uint16_t> sums, inputs; // products that write and that read it
+
+  void begin(const Program &program);
+};
+
 struct Warp {
   Block *block = nullptr;
   Launch *launch = nullptr;
@@ -130,6 +151,7 @@ struct Warp {
   std::deque<BulkStore> bulkStores;
   uint32_t bulkCommitted[32] = {}; // the same for bulk copies to global memory
   uint64_t tensorInstructions = 0;
+  GroupState group;
 
   /// Pointers to the lanes of an operand.
   template <class T> T *lanes(Slot slot) {

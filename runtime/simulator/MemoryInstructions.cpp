@@ -277,6 +277,7 @@ void decodeLoadStore(Decoder &d, bool load) {
   d.emit();
 }
 
+/// Flags: whether it is one of the asynchronous proxy's over shared memory.
 void executeFence(Warp &warp, const Op &op) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (op.flags && warp.block->races)
@@ -285,20 +286,24 @@ void executeFence(Warp &warp, const Op &op) {
 
 /// Fences order nothing that the interpreter would reorder; their absence is the race detector's.
 void decodeFence(Decoder &d) {
-  bool async = false;
+  bool async = false, isGlobal = false;
   while (!d.atEnd()) {
     if (d.take("async")) {
       async = true;
       continue;
     }
+    if (d.take("global")) {
+      isGlobal = true;
+      continue;
+    }
     if (d.takeOneOf({"cta", "cluster", "gpu", "sys", "gl"}) < 0 &&
         d.takeOneOf({"acq_rel", "sc", "proxy", "alias", "release", "acquire"}) < 0 &&
         d.takeOneOf({"async::generic", "tensormap::generic", "mbarrier_init"}) < 0 &&
-        d.takeOneOf({"global", "shared::cta", "shared::cluster"}) < 0 &&
+        d.takeOneOf({"shared::cta", "shared::cluster"}) < 0 &&
         d.takeOneOf({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"}) < 0)
       d.fail("modifier ." + std::string(d.peek()) + " is not supported");
   }
-  d.op.flags = async;
+  d.op.flags = async && !isGlobal;
   d.op.run = executeFence;
   d.emit();
 }

@@ -85,6 +85,17 @@ struct SpecialUse {
   Slot slot;
 };
 
+/// What an instruction other than wgmma does to registers of wgmma, besides its own work.
+struct GroupAccess {
+  OpFunction run = nullptr; // the instruction itself
+  uint32_t first = 0;       // in Program::groupRegisters: those read, then those written
+  uint16_t reads = 0, writes = 0;
+  bool moves = false; // only copies values
+};
+
+/// A number for a slot: slots of other places have other numbers.
+constexpr uint32_t registerNumber(Slot slot) { return slot / 64; }
+
 struct Program {
   std::string name;
   std::string target;
@@ -97,6 +108,9 @@ struct Program {
   std::vector<Variable> parameters;
   std::vector<std::vector<uint32_t>> branchTables; // op numbers
   uint64_t registerBytes = 0;                      // of one warp
+  std::vector<uint32_t> groupAccessOf; // of each op: 0, or behind its GroupAccess; with wgmma only
+  std::vector<GroupAccess> groupAccesses;
+  std::vector<uint32_t> groupRegisters;
   uint64_t parameterBytes = 0;
   uint64_t staticSharedBytes = 0; // dynamic shared memory begins here
   uint64_t localBytes = 0;        // of one thread

@@ -13,7 +13,8 @@ void RaceDetector::begin(uint32_t bytes, uint32_t count) {
   for (uint32_t w = 0; w < warpAgents; ++w) {
     clocks[w].fill(0);
     clocks[w][w] = 1;
-    bulkReadBytes[w].clear();
+    copyReads[w].clear();
+    productReads[w].clear();
   }
   laneSync.fill(1);
   fenced.fill(0);
@@ -22,6 +23,7 @@ void RaceDetector::begin(uint32_t bytes, uint32_t count) {
   writes.assign(bytes, Write());
   reads.assign(size_t(bytes) * warps, Read());
   bulkReads.assign(bytes, 0);
+  asyncReads.assign(size_t(bytes) * warps, 0);
 }
 
 void RaceDetector::release(Warp &warp, uint64_t object) {
@@ -184,9 +186,9 @@ void RaceDetector::endBulkWrite(uint64_t object, uint32_t number) {
   clock = std::max(clock, number);
 }
 
-void RaceDetector::beginBulkRead(Warp &warp, uint32_t address, uint32_t bytes) {
-  uint32_t lane = uint32_t(std::countr_zero(warp.mask));
-  for (uint32_t byte = address - sharedBase; byte < address - sharedBase + bytes; ++byte) {
+void RaceDetector::beginAsyncRead(Warp &warp, uint32_t lane, AsyncReads &all,
+                                  const AsyncRead &next) {
+  for (uint32_t byte = next.byte; byte < next.byte + next.bytes; ++byte) {
     const Write &last = writes[byte];
     if (last.clock && last.agent < warpAgents && !last.pending && precedes(warp, lane, last) &&
         last.clock > fenced[last.agent]) {
@@ -200,20 +202,37 @@ void RaceDetector::beginBulkRead(Warp &warp, uint32_t address, uint32_t bytes) {
     } else {
       read(warp, lane, byte, false);
     }
-    if (!(bulkReads[byte] >> warp.index & 1)) {
-      bulkReads[byte] |= 1u << warp.index;
-      bulkReadBytes[warp.index].push_back(byte);
-    }
+    bulkReads[byte] |= 1u << warp.index;
+    ++asyncReads[size_t(byte) * warps + warp.index];
   }
+  all[warp.index].push_back(next);
 }
 
-void RaceDetector::endBulkReads(Warp &warp) {
-  for (uint32_t byte : bulkReadBytes[warp.index]) {
-    bulkReads[byte] &= ~(1u << warp.index);
-    Read &mine = reads[size_t(byte) * warps + warp.index];
-    mine.clock = clocks[warp.index][warp.index];
-  }
-  bulkReadBytes[warp.index].clear();
+void RaceDetector::endAsyncReads(Warp &warp, AsyncReads &all, uint32_t last) {
+  std::deque<AsyncRead> &left = all[warp.index];
+  for (; !left.empty() && left.front().group <= last; left.pop_front())
+    for (uint32_t byte = left.front().byte; byte < left.front().byte + left.front().bytes; ++byte) {
+      size_t place = size_t(byte) * warps + warp.index;
+      if (--asyncReads[place] == 0)
+        bulkReads[byte] &= ~(1u << warp.index);
+      reads[place].clock = clocks[warp.index][warp.index];
+    }
+}
+
+void RaceDetector::beginBulkRead(Warp &warp, uint32_t address, uint32_t bytes) {
+  beginAsyncRead(warp, uint32_t(std::countr_zero(warp.mask)), copyReads,
+                 {0, address - sharedBase, bytes});
+}
+
+void RaceDetector::endBulkReads(Warp &warp) { endAsyncReads(warp, copyReads, 0); }
+
+void RaceDetector::beginProductRead(Warp &warp, uint32_t address, uint32_t bytes, uint32_t group) {
+  beginAsyncRead(warp, uint32_t(std::countr_zero(warp.mask)), productReads,
+                 {group, address - sharedBase, bytes});
+}
+
+void RaceDetector::endProductReads(Warp &warp, uint32_t last) {
+  endAsyncReads(warp, productReads, last);
 }
 
 uint32_t RaceDetector::conflicts(const uint64_t (&addresses)[warpSize], uint32_t mask,

@@ -6,6 +6,7 @@
 #include "runtime/simulator/Addressing.h"
 
 #include <array>
+#include <deque>
 #include <unordered_map>
 
 namespace ingot::simulator {
@@ -43,9 +44,12 @@ public:
   /// accesses is not checked.
   uint32_t beginForeignWrite(uint32_t address, uint32_t bytes, uint64_t object);
   void endBulkWrite(uint64_t object, uint32_t number);
-  /// Bytes that the asynchronous proxy reads until the warp has waited for it.
+  /// Bytes that the asynchronous proxy reads until the warp has waited for it: for a bulk copy, or
+  /// for a wgmma of a group, groups up to `last` of which are complete.
   void beginBulkRead(Warp &warp, uint32_t address, uint32_t bytes);
   void endBulkReads(Warp &warp);
+  void beginProductRead(Warp &warp, uint32_t address, uint32_t bytes, uint32_t group);
+  void endProductReads(Warp &warp, uint32_t last);
   /// The passes beyond the first that the memory's banks need for an access.
   static uint32_t conflicts(const uint64_t (&addresses)[warpSize], uint32_t mask, uint32_t bytes);
 
@@ -64,6 +68,13 @@ private:
     bool severalLanes = false;
   };
 
+  struct AsyncRead {
+    uint32_t group, byte, bytes;
+  };
+  using AsyncReads = std::array<std::deque<AsyncRead>, warpAgents>;
+
+  void beginAsyncRead(Warp &warp, uint32_t lane, AsyncReads &all, const AsyncRead &read);
+  void endAsyncReads(Warp &warp, AsyncReads &all, uint32_t last);
   void read(Warp &warp, uint32_t lane, uint32_t byte, bool ordered);
   void write(Warp &warp, uint32_t lane, uint32_t byte, bool ordered, const char *how);
   /// Whether the write happens before the lane's next step.
@@ -77,10 +88,11 @@ private:
   std::array<uint32_t, warpAgents> fenced;   // clock of the last proxy fence
   std::array<uint32_t, copyAgents> copyClocks;
   std::unordered_map<uint64_t, Clock> objects;
-  std::vector<Write> writes;       // per byte
-  std::vector<Read> reads;         // per byte and warp
-  std::vector<uint32_t> bulkReads; // per byte: warps whose asynchronous reads are not complete
-  std::array<std::vector<uint32_t>, warpAgents> bulkReadBytes;
+  std::vector<Write> writes;        // per byte
+  std::vector<Read> reads;          // per byte and warp
+  std::vector<uint32_t> bulkReads;  // per byte: warps whose asynchronous reads are not complete
+  std::vector<uint16_t> asyncReads; // per byte and warp: how many are not
+  AsyncReads copyReads, productReads;
 };
 
 } // namespace ingot::simulator

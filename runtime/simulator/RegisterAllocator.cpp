@@ -173,7 +173,7 @@ void RegisterAllocator::patch() {
       program.ops[access.op].slot[access.field] = slot;
     else if (access.field == 6)
       program.ops[access.op].guard = slot;
-    else
+    else if (access.field != Decoder::noField)
       program.lists[access.field - 7] = slot;
   }
   for (SpecialUse &use : program.specials)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // wgmma: products of 64 rows by four warps, operands in shared memory through descriptors. Each
-// warp computes its own 16 rows when the instruction is issued.
+// warp computes its own 16 rows, when the instruction is issued or when it waits for its group.
 #include "runtime/simulator/Addressing.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/RaceDetector.h"
@@ -8,8 +8,10 @@
 #include "runtime/simulator/Swizzle.h"
 #include "runtime/simulator/TensorMath.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace ingot::simulator {
 
@@ -58,51 +60,65 @@ struct Descriptor {
 
 const uint8_t *unitPointer(Warp &warp, uint32_t address) {
   uint32_t offset = address - sharedBase;
-  if (address >= sharedBase && offset + 16 <= warp.block->sharedBytes) {
-    if (warp.block->races)
-      warp.block->races->beginBulkRead(warp, address, 16);
+  if (address >= sharedBase && offset + 16 <= warp.block->sharedBytes)
     return warp.block->shared + offset;
-  }
   warp.fault(0, FindingKind::Descriptor, "a matrix descriptor reaches beyond shared memory",
              address);
   return nullptr;
 }
 
-/// Rows `first` to `first + rows - 1` of a matrix, 32 bytes of depth each.
-bool gatherRows(Warp &warp, uint64_t bits, bool transposed, uint32_t first, uint32_t rows,
-                uint8_t *to) {
+/// Calls take(address, row or 8 rows from it on, unit or k) for the 16-byte units of rows `first`
+/// to `first + rows - 1` of a matrix, 32 bytes of depth each, until it answers false.
+template <class F>
+bool forEachUnit(Warp &warp, uint64_t bits, bool transposed, uint32_t first, uint32_t rows,
+                 F take) {
   Descriptor matrix(bits);
   if (bits >> 49 & 7) {
     warp.fault(0, FindingKind::Descriptor,
                "a descriptor's base offset other than 0 is not supported");
     return false;
   }
-  if (!transposed) {
-    for (uint32_t row = 0; row < rows; ++row)
-      for (uint32_t unit = 0; unit < 2; ++unit) {
-        const uint8_t *from = unitPointer(warp, matrix.rowUnit(first + row, unit));
-        if (!from)
-          return false;
-        std::memcpy(to + row * depthBytes + 16 * unit, from, 16);
-      }
-    return true;
-  }
-  for (uint32_t unit = 0; unit < rows / 8; ++unit)
-    for (uint32_t k = 0; k < 16; ++k) {
-      const uint8_t *from = unitPointer(warp, matrix.columnUnit(first / 8 + unit, k));
-      if (!from)
+  for (uint32_t row = 0; !transposed && row < rows; ++row)
+    for (uint32_t unit = 0; unit < 2; ++unit)
+      if (!take(matrix.rowUnit(first + row, unit), row, unit))
         return false;
-      for (uint32_t row = 0; row < 8; ++row)
-        std::memcpy(to + (8 * unit + row) * depthBytes + 2 * k, from + 2 * row, 2);
-    }
+  for (uint32_t unit = 0; transposed && unit < rows / 8; ++unit)
+    for (uint32_t k = 0; k < 16; ++k)
+      if (!take(matrix.columnUnit(first / 8 + unit, k), 8 * unit, k))
+        return false;
   return true;
 }
 
+/// The rows' bytes, one row behind the other.
+bool gatherRows(Warp &warp, uint64_t bits, bool transposed, uint32_t first, uint32_t rows,
+                uint8_t *to) {
+  return forEachUnit(warp, bits, transposed, first, rows,
+                     [&](uint32_t address, uint32_t row, uint32_t place) {
+                       const uint8_t *from = unitPointer(warp, address);
+                       if (from && !transposed)
+                         std::memcpy(to + row * depthBytes + 16 * place, from, 16);
+                       for (uint32_t i = 0; from && transposed && i < 8; ++i)
+                         std::memcpy(to + (row + i) * depthBytes + 2 * place, from + 2 * i, 2);
+                       return from != nullptr;
+                     });
+}
+
+/// From the issue on the product reads these rows.
+bool watchRows(Warp &warp, uint64_t bits, bool transposed, uint32_t first, uint32_t rows) {
+  return forEachUnit(
+      warp, bits, transposed, first, rows, [&](uint32_t address, uint32_t, uint32_t) {
+        if (!unitPointer(warp, address))
+          return false;
+        warp.block->races->beginProductRead(warp, address, 16, warp.group.committed + 1);
+        return true;
+      });
+}
+
 /// The warp's 16 rows of A.
-bool gatherA(Warp &warp, const Op &op, uint8_t *rows) {
+bool gatherA(Warp &warp, const GroupProduct &product, uint8_t *rows) {
+  const Op &op = *product.op;
   if (!(op.flags & RegistersA))
-    return gatherRows(warp, warp.lanes<uint64_t>(op.slot[0])[0], op.flags & TransposeA,
-                      warp.index % 4 * 16, 16, rows);
+    return gatherRows(warp, product.left, op.flags & TransposeA, warp.index % 4 * 16, 16, rows);
   const Slot *a = &warp.launch->program->lists[op.list] + op.count - 4;
   for (uint32_t half = 0; half < 2; ++half)
     for (uint32_t r = 0; r < 8; ++r) {
@@ -129,23 +145,22 @@ void negate(float *values, uint32_t count) {
     values[i] = -values[i];
 }
 
-/// slot[0] descriptor of A, slot[1] of B, slot[2] whether D is read; the list: D, then A.
-void executeProduct(Warp &warp, const Op &op) {
-  if (!ready(warp))
-    return;
+/// Adds a product to its registers.
+void performProduct(Warp &warp, const GroupProduct &product) {
+  const Op &op = *product.op;
   Element left = Element(op.small[0]), right = Element(op.small[1]);
   uint32_t depth = depthBytes / elementBytes(left), columns = uint32_t(op.immediate);
   alignas(64) uint8_t rowsA[16 * depthBytes];
   alignas(64) uint8_t rowsB[mostColumns * depthBytes];
-  if (!gatherA(warp, op, rowsA) || !gatherRows(warp, warp.lanes<uint64_t>(op.slot[1])[0],
-                                               op.flags & TransposeB, 0, columns, rowsB))
+  if (!gatherA(warp, product, rowsA) ||
+      !gatherRows(warp, product.right, op.flags & TransposeB, 0, columns, rowsB))
     return;
   alignas(64) float wideA[16 * 32], wide[8 * 32], wideB[32 * 8], tile[16 * 8];
   widen(left, rowsA, 16 * depth, wideA);
   if (op.flags & NegateA)
     negate(wideA, 16 * depth);
   const bool half = op.flags & HalfResult, integer = op.flags & IntegerResult;
-  const bool accumulate = warp.predicate(op.slot[2]) & 1;
+  const bool accumulate = product.accumulates;
   const Slot *d = &warp.launch->program->lists[op.list];
   const uint32_t registers = half ? 2 : 4;
   for (uint32_t n = 0; n < columns; n += 8) {
@@ -176,14 +191,107 @@ void executeProduct(Warp &warp, const Op &op) {
       std::memset(sums.words[k], 0, warpSize * sizeof(uint32_t));
     sums.writeSum(sums, tile, op.flags & Saturates);
   }
+}
+
+/// Calls see(number, whether it is a sum) for the registers of a product.
+template <class F> void forEachRegister(Warp &warp, const Op &op, F see) {
+  const Slot *list = &warp.launch->program->lists[op.list];
+  uint32_t sums = op.count - (op.flags & RegistersA ? 4u : 0u);
+  for (uint32_t i = 0; i < op.count; ++i)
+    if (!(list[i] & constantSlot))
+      see(registerNumber(list[i]), i < sums);
+}
+
+/// Counts a product that uses its registers from now on, or no more.
+void countRegisters(Warp &warp, const Op &op, int by) {
+  forEachRegister(warp, op, [&](uint32_t reg, bool isSum) {
+    uint16_t &count = (isSum ? warp.group.sums : warp.group.inputs)[reg];
+    count = uint16_t(count + by);
+  });
+}
+
+/// Reports registers that the product may not take yet.
+void checkRegisters(Warp &warp, const Op &op) {
+  const GroupState &group = warp.group;
+  if (group.fenced == 0)
+    return warp.report(0, FindingKind::AsyncProtocol,
+                       "a wgmma without a wgmma.fence before the first one");
+  bool isNew = false, isUsed = false;
+  forEachRegister(warp, op, [&](uint32_t reg, bool isSum) {
+    isNew |= group.written[reg] > group.fenced;
+    // Sums of one product after the other need no wait.
+    isUsed |= isSum ? group.inputs[reg] != 0 : group.sums[reg] != 0;
+  });
+  if (isNew)
+    warp.report(0, FindingKind::AsyncProtocol,
+                "a wgmma takes a register that was written after the last wgmma.fence");
+  if (isUsed)
+    warp.report(0, FindingKind::AsyncRace,
+                "a wgmma takes a register that another one uses, without a wgmma.wait_group since");
+}
+
+} // namespace
+
+/// slot[0] descriptor of A, slot[1] of B, slot[2] whether D is read; the list: D, then A.
+void executeGroupProduct(Warp &warp, const Op &op) {
+  if (!ready(warp))
+    return;
+  GroupState &group = warp.group;
+  bool registersA = op.flags & RegistersA;
+  GroupProduct product = {&op,
+                          registersA ? 0 : warp.lanes<uint64_t>(op.slot[0])[0],
+                          warp.lanes<uint64_t>(op.slot[1])[0],
+                          (warp.predicate(op.slot[2]) & 1) != 0,
+                          false,
+                          group.committed + 1};
+  checkRegisters(warp, op);
+  countRegisters(warp, op, 1);
+  if (warp.block->races) {
+    bool reached =
+        registersA || watchRows(warp, product.left, op.flags & TransposeA, warp.index % 4 * 16, 16);
+    if (!reached ||
+        !watchRows(warp, product.right, op.flags & TransposeB, 0, uint32_t(op.immediate)))
+      return;
+  }
+  if (!warp.launch->modes.lateCompletion) {
+    performProduct(warp, product);
+    product.performed = true;
+  }
+  group.products.push_back(product);
   ++warp.tensorInstructions;
 }
 
-void executeFence(Warp &warp, const Op &) { ready(warp); }
+void executeGroupWait(Warp &warp, const Op &op) {
+  if (!ready(warp))
+    return;
+  GroupState &group = warp.group;
+  auto kept = uint32_t(std::min<int64_t>(op.immediate, group.committed));
+  uint32_t complete = group.committed - kept;
+  while (!group.products.empty() && group.products.front().group <= complete) {
+    GroupProduct product = group.products.front();
+    group.products.pop_front();
+    countRegisters(warp, *product.op, -1);
+    if (product.performed)
+      continue;
+    // What goes wrong does so in the product, not in the wait.
+    uint32_t here = std::exchange(warp.pc, uint32_t(product.op - warp.code) + 1);
+    performProduct(warp, product);
+    warp.pc = here;
+  }
+  if (warp.block->races)
+    warp.block->races->endProductReads(warp, complete);
+}
 
-void executeWait(Warp &warp, const Op &op) {
-  if (ready(warp) && warp.block->races && op.immediate == 0)
-    warp.block->races->endBulkReads(warp);
+namespace {
+
+void executeFence(Warp &warp, const Op &) {
+  if (ready(warp))
+    warp.group.fenced = ++warp.group.clock;
+}
+
+void executeCommit(Warp &warp, const Op &) {
+  if (ready(warp))
+    ++warp.group.committed;
 }
 
 bool elementOf(Type type, Element &element) {
@@ -273,7 +381,7 @@ void decodeProduct(Decoder &d) {
   d.op.immediate = columns;
   d.op.small[0] = uint8_t(a);
   d.op.small[1] = uint8_t(b);
-  d.op.run = executeProduct;
+  d.op.run = executeGroupProduct;
   d.keepSources();
   d.emit();
 }
@@ -288,9 +396,11 @@ void decodeWarpGroup(Decoder &d) {
     d.fail("unknown form");
   d.expect("sync");
   d.expect("aligned");
-  d.op.run = form == 2 ? executeWait : executeFence;
+  d.op.run = form == 0 ? executeFence : form == 1 ? executeCommit : executeGroupWait;
   if (form == 2)
     d.op.immediate = d.constant(d.operand(0), "the number of groups");
+  if (d.op.immediate < 0)
+    d.fail("the number of groups is negative");
   d.emit();
 }
 

@@ -148,12 +148,16 @@ private:
             {"block", numbers(kernel.block())},
             {"cluster", numbers(kernel.cluster())},
             {"tensor_maps", list(kernel.tensor_maps(),
-                                 [](const schema::TensorMap *map) {
+                                 [&](const schema::TensorMap *map) {
                                    return json{{"buffer", map->buffer()},
-                                               {"rows", map->rows()},
+                                               {"rows", map->step_rows() ? formula(map->step_rows())
+                                                                         : json(map->rows())},
                                                {"row_bytes", map->row_bytes()},
                                                {"box_rows", map->box_rows()},
-                                               {"box_bytes", map->box_bytes()}};
+                                               {"box_bytes", map->box_bytes()},
+                                               {"element", schema::EnumNameDType(map->element())},
+                                               {"swizzle", map->swizzle()},
+                                               {"fenced", map->fenced()}};
                                  })},
             {"spmd", kernel.spmd()},
             {"uses", list(kernel.uses(), [&](const schema::Use *use) { return of(*use); })},

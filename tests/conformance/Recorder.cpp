@@ -100,8 +100,9 @@ private:
   const bool noPtx;
   RecordT content;
   record::BlobStore blobs{content};
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> kernels; ///< by cubin and dynamic memory
-  std::map<std::string, record::BufferT *> recorded;         ///< the last launch's, by their names
+  /// By cubin, dynamic memory and the rows that tensor maps read.
+  std::map<std::vector<uint64_t>, uint32_t> kernels;
+  std::map<std::string, record::BufferT *> recorded; ///< the last launch's, by their names
   size_t launchesOfRun = 0;
 };
 
@@ -202,8 +203,10 @@ bool Recorder::addRun(const Case &which, CompiledFunction &compiled, const Input
 uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
   uint32_t cubin = blobs.add(bytesOf(seen.cubin));
   const runtime::KernelShape &shape = seen.launch.call.shape;
-  auto [place, isNew] =
-      kernels.try_emplace({cubin, uint32_t(shape.sharedBytes)}, uint32_t(content.kernels.size()));
+  std::vector<uint64_t> key = {cubin, shape.sharedBytes};
+  for (const runtime::TensorMapRecipe &recipe : shape.tensorMaps)
+    key.push_back(recipe.rows);
+  auto [place, isNew] = kernels.try_emplace(key, uint32_t(content.kernels.size()));
   if (isNew) {
     auto kernel = std::make_unique<record::KernelT>();
     kernel->symbol = seen.symbol;
@@ -220,6 +223,8 @@ uint32_t Recorder::addKernel(const ObservedLaunch &seen) {
       map->row_bytes = recipe.rowBytes;
       map->box_rows = recipe.boxRows;
       map->box_bytes = recipe.boxBytes;
+      map->element = recipe.element;
+      map->swizzle = recipe.swizzle;
     }
     content.kernels.push_back(std::move(kernel));
   }

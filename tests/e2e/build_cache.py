@@ -8,7 +8,7 @@ import harness
 
 TARGETS = ("--target", "reference", "--target", "x86-64-v3", "--target", "sm_80")
 LIMITS = ("--max-context", 8, "--max-batch-tokens", 4, "--max-sequences", 1, "--max-logit-rows", 1)
-KINDS = {"cuda-cubin", "cuda-ptx", "native-object"}
+KINDS = {"cuda-cubin", "cuda-log", "cuda-ptx", "native-object"}
 
 
 class SameBytes(harness.BuildTest):

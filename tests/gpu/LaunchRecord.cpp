@@ -3,6 +3,7 @@
 #include "tests/gpu/LaunchRecord.h"
 
 #include "runtime/core/Sha256.h"
+#include "runtime/schema/Elements.h"
 
 #include <algorithm>
 #include <cstring>
@@ -85,6 +86,8 @@ private:
 
   bool liesInItsBuffer(const TensorMapT &map, const LaunchT &launch) const {
     if (map.buffer >= launch.buffers.size() || map.rows > UINT32_MAX || map.row_bytes > UINT32_MAX)
+      return false;
+    if (map.element >= kElementTypes)
       return false;
     const BufferT &buffer = *launch.buffers[map.buffer];
     return map.rows * map.row_bytes <=

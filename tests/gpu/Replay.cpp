@@ -77,8 +77,8 @@ Status Replayer::load(uint32_t index) {
   }
   shape.sharedBytes = kernel.shared_bytes;
   for (const auto &map : kernel.tensor_maps)
-    shape.tensorMaps.push_back(
-        {map->buffer, map->rows, map->row_bytes, map->box_rows, map->box_bytes});
+    shape.tensorMaps.push_back({map->buffer, map->rows, map->row_bytes, map->box_rows,
+                                map->box_bytes, ElementType(map->element), map->swizzle});
   Result<runtime::DeviceKernel> loaded = device->kernel(*library, kernel.symbol, shape);
   if (!loaded.ok())
     return std::move(loaded).status();

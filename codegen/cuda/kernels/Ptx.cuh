@@ -317,10 +317,14 @@ INGOT_DEVICE void multiplyE4m3(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1)
 //===- Programmatic launches ----------------------------------------------------------------===//
 
 /// Waits for the kernels before this one. The entry calls it before `run` unless the template
-/// defines INGOT_WAITS_ITSELF; before it, a kernel may read weights only.
+/// defines INGOT_WAITS_ITSELF; before it, a kernel may read weights only. Where tensor maps read
+/// what those kernels stored, the thread's copies see it from here on.
 INGOT_DEVICE void waitForEarlierKernels() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#ifdef INGOT_FENCES_COPIES
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+#endif
 #endif
 }
 /// Lets the kernel after this one start, which then waits on its own. The entry calls it first.

@@ -429,8 +429,8 @@ bool CudaDevice::bindArguments(const DeviceLaunch &launch) {
   arguments.clear();
   for (uint64_t &value : values)
     arguments.push_back(&value);
-  for (const TensorMapRecipe &recipe : launch.kernel->shape.tensorMaps) {
-    const cuda::TensorMap *map = tensorMap(recipe, launch);
+  for (size_t i = 0; i < launch.kernel->shape.tensorMaps.size(); ++i) {
+    const cuda::TensorMap *map = tensorMap(i, launch);
     if (!map)
       return false;
     arguments.push_back(const_cast<cuda::TensorMap *>(map));
@@ -438,13 +438,13 @@ bool CudaDevice::bindArguments(const DeviceLaunch &launch) {
   return true;
 }
 
-const cuda::TensorMap *CudaDevice::tensorMap(const TensorMapRecipe &recipe,
-                                             const DeviceLaunch &launch) {
+const cuda::TensorMap *CudaDevice::tensorMap(size_t index, const DeviceLaunch &launch) {
+  const TensorMapRecipe &recipe = launch.kernel->shape.tensorMaps[index];
   DevicePointer address = values[recipe.buffer];
-  std::array<uint64_t, 5> key = {address, recipe.rows, recipe.rowBytes, recipe.boxRows,
-                                 recipe.boxBytes};
-  if (auto known = maps.find(key); known != maps.end())
-    return &known->second;
+  auto known = maps.find({address, index, recipe.rowBytes, recipe.boxRows, recipe.boxBytes,
+                          recipe.element, recipe.swizzle});
+  if (known != maps.end() && known->second.first == recipe.rows)
+    return &known->second.second;
   std::string what = "making the tensor map of buffer " + std::to_string(recipe.buffer) + ", for " +
                      describe(launch, "launching");
   if (address % kTensorMapAlignment) {
@@ -457,7 +457,12 @@ const cuda::TensorMap *CudaDevice::tensorMap(const TensorMapRecipe &recipe,
   cuda::TensorMap map = {};
   DriverResult result = encodeTensorMap(*driver, recipe, address, map);
   note(result, what);
-  return result == DriverResult::Success ? &maps.emplace(key, map).first->second : nullptr;
+  if (result != DriverResult::Success)
+    return nullptr;
+  auto &held = maps[{address, index, recipe.rowBytes, recipe.boxRows, recipe.boxBytes,
+                     recipe.element, recipe.swizzle}];
+  held = {recipe.rows, map};
+  return &held.second;
 }
 
 static cuda::LaunchAttributeValue clusterOf(const KernelShape &shape) {

@@ -90,8 +90,9 @@ private:
   template <class Text> void settle(cuda::DriverResult result, const Text &what);
   /// The arguments of a launch in the driver's form; false: it cannot be made, which was noted.
   bool bindArguments(const DeviceLaunch &launch);
-  /// Made once for an address and a recipe; null: it cannot be made, which was noted.
-  const cuda::TensorMap *tensorMap(const TensorMapRecipe &recipe, const DeviceLaunch &launch);
+  /// Map number `index` of a launch, made again only for other rows than the last time; null: it
+  /// cannot be made, which was noted.
+  const cuda::TensorMap *tensorMap(size_t index, const DeviceLaunch &launch);
   void launchAlone(const DeviceLaunch &launch, const uint32_t (&grid)[3]);
   void recordLaunch(const DeviceLaunch &launch, const uint32_t (&grid)[3]);
   cuda::DriverResult addNode(cuda::GraphNodeParameters &parameters);
@@ -112,8 +113,9 @@ private:
   std::unique_ptr<PinnedReads> reads;
   std::vector<uint64_t> values; ///< of the launch being made
   std::vector<void *> arguments;
-  /// What has been encoded: the map of an address and a recipe.
-  std::map<std::array<uint64_t, 5>, cuda::TensorMap> maps;
+  /// What has been encoded, by address, place among a kernel's maps and recipe but for the rows,
+  /// which are beside it: a step of another size needs no room of its own.
+  std::map<std::array<uint64_t, 7>, std::pair<uint64_t, cuda::TensorMap>> maps;
   Status failure;     ///< the first one; every later call returns it
   bool lost = false;  ///< the failure ended the context
   bool stuck = false; ///< something on the stream never ends

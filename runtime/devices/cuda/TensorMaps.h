@@ -13,8 +13,8 @@ std::string tensorMapFault(const TensorMapRecipe &recipe);
 /// Bytes that the address of a tensor map's buffer is a multiple of.
 inline constexpr uint64_t kTensorMapAlignment = 16;
 
-/// Encodes `recipe` for the buffer at `address` as a matrix of 8-byte elements without swizzle,
-/// whose copies fill with zeros. The driver refuses what the device cannot copy.
+/// Encodes a recipe without fault for the buffer at `address` as a matrix whose copies fill with
+/// zeros, and count all bytes of a box. The driver refuses what the device cannot copy.
 cuda::DriverResult encodeTensorMap(const Driver &driver, const TensorMapRecipe &recipe,
                                    cuda::DevicePointer address, cuda::TensorMap &map);
 

@@ -40,14 +40,19 @@ protected:
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  /// Two kernels of one source; their libraries by name.
-  std::map<std::string, CompiledLibrary> compile(const CompileOptions &options) {
+  /// Two kernels of one source.
+  engine::UnitOp parsed() {
     std::string text = "engine.unit @gpu <\"sm_80\", backend = \"cuda\", arch = \"sm_80\", "
                        "preference = 80> {\n  engine.kernel @one" +
                        std::string(kKernel) + "  engine.kernel @two" + kKernel + "}\n";
     module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
     EXPECT_TRUE(module);
-    auto made = cudaTarget().compile(unit(), options);
+    return unit();
+  }
+
+  /// Their libraries by name.
+  std::map<std::string, CompiledLibrary> compile(const CompileOptions &options) {
+    auto made = cudaTarget().compile(parsed(), options);
     EXPECT_TRUE(succeeded(made) && succeeded(verify(module.get())));
     std::map<std::string, CompiledLibrary> libraries;
     if (succeeded(made))
@@ -109,13 +114,37 @@ TEST_F(CudaTargetTest, PtxAndBinaryAreKeptApart) {
 
   options.ptxOnly = false;
   EXPECT_EQ(compile(options)["one.cubin"].bytes, plain["one.cubin"].bytes);
-  EXPECT_EQ(cache->misses(), 2u); // the cubin
-  EXPECT_EQ(cache->kinds().size(), 2u);
+  EXPECT_EQ(cache->misses(), 3u); // the cubin and the log
+  EXPECT_EQ(cache->kinds().size(), 3u);
   auto kept = compile(options);
-  EXPECT_EQ(cache->misses(), 2u);
+  EXPECT_EQ(cache->misses(), 3u);
   EXPECT_EQ(kernels(), "one.cubin+ one.cubin+ ");
   for (const char *name : {"one.cubin", "one.ptx"})
     EXPECT_EQ(kept[name].bytes, plain[name].bytes) << name;
+}
+
+TEST_F(CudaTargetTest, ALogOfSerialisedProductsFailsTheBuild) {
+  CompileOptions options;
+  options.cache = cache.get();
+  compile(options);
+  // No template's log tells of such; the cache can.
+  auto kernel = *unit().getBody().getOps<engine::KernelOp>().begin();
+  KernelSource source = llvm::cantFail(kernelSource(kernel, *findCudaArchitecture("sm_80")));
+  auto nvrtc = llvm::cantFail(Nvrtc::load(""));
+  std::string key = CacheKey().add(nvrtc->identity()).add(source.digest()).add(source.name).text();
+  ASSERT_TRUE(cache->get("cuda-log", key));
+  cache->put("cuda-log", key,
+             "ptxas info : (C7508) Potential Performance Loss: wgmma.mma_async instructions are "
+             "serialized due to insufficient register resources in the function 'one'");
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    message += diagnostic.str();
+    return success();
+  });
+  EXPECT_TRUE(failed(cudaTarget().compile(parsed(), options)));
+  EXPECT_NE(message.find("INGOT-E4306: kernel 'one' from template 'CopyRows'"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("C7508"), std::string::npos) << message;
 }
 
 } // namespace

@@ -18,6 +18,15 @@ namespace {
 std::vector<cuda::GraphNodeParameters> nodes;
 std::vector<cuda::GraphEdge> edges;
 std::vector<std::pair<cuda::FunctionAttribute, int32_t>> attributes;
+/// What a tensor map was made of.
+struct Encoding {
+  cuda::TensorMapDataType type;
+  cuda::TensorMapSwizzle swizzle;
+  uint64_t columns;
+  uint32_t box;
+};
+std::vector<Encoding> encodings;
+decltype(Driver::cuTensorMapEncodeTiled) encodeTiled;
 decltype(Driver::cuGraphAddNode_v2) addNode;
 decltype(Driver::cuKernelSetAttribute) setAttribute;
 
@@ -28,6 +37,18 @@ protected:
     nodes.clear();
     edges.clear();
     attributes.clear();
+    encodings.clear();
+    encodeTiled = driver.cuTensorMapEncodeTiled;
+    driver.cuTensorMapEncodeTiled =
+        [](cuda::TensorMap *map, cuda::TensorMapDataType type, uint32_t rank, void *address,
+           const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
+           const uint32_t *steps, cuda::TensorMapInterleave interleave,
+           cuda::TensorMapSwizzle swizzle, cuda::TensorMapPromotion promotion,
+           cuda::TensorMapFill fill) {
+          encodings.push_back({type, swizzle, sizes[0], box[0]});
+          return encodeTiled(map, type, rank, address, sizes, strides, box, steps, interleave,
+                             swizzle, promotion, fill);
+        };
     addNode = driver.cuGraphAddNode_v2;
     setAttribute = driver.cuKernelSetAttribute;
     driver.cuGraphAddNode_v2 = [](cuda::GraphNode *node, cuda::Graph graph,
@@ -298,6 +319,59 @@ TEST_F(TensorMapTest, AreMadeOnceForAnAddress) {
   EXPECT_TRUE(readOne().ok());
 }
 
+TEST_F(TensorMapTest, AreMadeAgainForOtherRowsOnly) {
+  TensorMapRecipe recipe = {0, 8, 64, 4, 32, kBf16, 32};
+  Result<DeviceKernel> kernel = mapped(recipe);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().toString();
+  void *memory = *device->allocate(4096);
+  int encoded = 0;
+  for (uint64_t rows : {8, 8, 5, 5, 8}) {
+    encoded += kernel->shape.tensorMaps[0].rows != rows || encoded == 0;
+    kernel->shape.tensorMaps[0].rows = rows;
+    launchMapped(*kernel, memory);
+    EXPECT_EQ(callsOf(Call::cuTensorMapEncodeTiled), encoded) << rows;
+  }
+  EXPECT_EQ(encoded, 3);
+  EXPECT_TRUE(readOne().ok());
+}
+
+TEST_F(TensorMapTest, SayElementsAndSwizzlesAsTheDriverNamesThem) {
+  using cuda::TensorMapDataType, cuda::TensorMapSwizzle;
+  struct Case {
+    TensorMapRecipe recipe;
+    TensorMapDataType type;
+    TensorMapSwizzle swizzle;
+    uint32_t columns, box;
+  };
+  const Case cases[] = {
+      {{0, 8, 64, 4, 32}, TensorMapDataType::Uint64, TensorMapSwizzle::None, 8, 4},
+      {{0, 8, 64, 4, 32, kBf16, 32},
+       TensorMapDataType::Bfloat16,
+       TensorMapSwizzle::Bytes32,
+       32,
+       16},
+      {{0, 8, 64, 4, 64, kF16, 64}, TensorMapDataType::Float16, TensorMapSwizzle::Bytes64, 32, 32},
+      {{0, 8, 128, 4, 128, kE4m3, 128},
+       TensorMapDataType::Uint8,
+       TensorMapSwizzle::Bytes128,
+       128,
+       128},
+      {{0, 8, 64, 4, 32, kI8}, TensorMapDataType::Uint8, TensorMapSwizzle::None, 64, 32},
+      {{0, 8, 64, 4, 32, kF32, 128}, TensorMapDataType::Float32, TensorMapSwizzle::Bytes128, 16, 8},
+      {{0, 8, 64, 4, 32, kI32}, TensorMapDataType::Int32, TensorMapSwizzle::None, 16, 8}};
+  void *memory = *device->allocate(4096);
+  for (const Case &one : cases) {
+    Result<DeviceKernel> kernel = mapped(one.recipe);
+    ASSERT_TRUE(kernel.ok()) << kernel.status().toString();
+    launchMapped(*kernel, memory);
+    EXPECT_EQ(encodings.back().type, one.type);
+    EXPECT_EQ(encodings.back().swizzle, one.swizzle);
+    EXPECT_EQ(encodings.back().columns, one.columns);
+    EXPECT_EQ(encodings.back().box, one.box);
+  }
+  EXPECT_TRUE(readOne().ok());
+}
+
 TEST_F(TensorMapTest, AreRefusedByTheDriversLimitsWhenTheKernelIsLoaded) {
   const std::pair<TensorMapRecipe, const char *> cases[] = {
       {{0, 8, 72, 4, 32}, "bytes of a row: 72, which must be a multiple of 16"},
@@ -308,7 +382,11 @@ TEST_F(TensorMapTest, AreRefusedByTheDriversLimitsWhenTheKernelIsLoaded) {
       {{0, 8, 64, 4, 24}, "bytes of a box's row: 24, which must be a multiple of 16"},
       {{0, 8, 64, 4, 2064}, "elements of a box's row: 258, which must be 1 to 256"},
       {{0, 8, 64, 257, 32}, "rows of a box: 257, which must be 1 to 256"},
-      {{0, 8, 64, 0, 32}, "rows of a box: 0"}};
+      {{0, 8, 64, 0, 32}, "rows of a box: 0"},
+      {{0, 8, 64, 4, 32, kI4}, "elements of less than a byte"},
+      {{0, 8, 64, 4, 32, kBf16, 16}, "a swizzle: 16, which must be 0, 32, 64 or 128"},
+      {{0, 8, 128, 4, 128, kBf16, 64}, "a box's row: 128, which must be within the swizzle of 64"},
+      {{0, 8, 512, 4, 272, kE4m3}, "elements of a box's row: 272"}};
   for (const auto &[recipe, text] : cases) {
     Result<DeviceKernel> kernel = mapped(recipe);
     ASSERT_FALSE(kernel.ok()) << text;

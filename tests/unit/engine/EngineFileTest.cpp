@@ -9,6 +9,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 
+using namespace ingot;
 using namespace ingot::runtime;
 using namespace ingot::test;
 using ingot::schema::FileHeader;
@@ -103,19 +104,60 @@ TEST(EngineFileTest, ChecksTensorMaps) {
     options.tensorMaps = {recipe};
     return load(makeToyEngine(options));
   };
-  EXPECT_EQ(loadWith({2, 4, 64, 8, 32}), "");                      // all 256 bytes of the table
-  const TensorMapRecipe bad[] = {{2, 5, 64, 8, 32},                // beyond the table
-                                 {3, 5, 64, 8, 32},                // beyond one row of logits
-                                 {4, 4, 64, 8, 32},                // there is no such buffer
-                                 {2, 0, 64, 8, 32},                // no rows
-                                 {2, 4, 24, 8, 16},                // rows of 24 bytes
-                                 {2, 4, 64, 257, 32},              // a box too high
-                                 {2, 4, 64, 8, 40},                // of uneven bytes
-                                 {2, 4, 64, 8, 4096},              // and too wide
-                                 {2, UINT64_MAX / 16, 16, 8, 16}}; // a size that overflows
+  EXPECT_EQ(loadWith({2, 4, 64, 8, 32}), "");                         // all 256 bytes of the table
+  const TensorMapRecipe bad[] = {{2, 5, 64, 8, 32},                   // beyond the table
+                                 {3, 5, 64, 8, 32},                   // beyond one row of logits
+                                 {4, 4, 64, 8, 32},                   // there is no such buffer
+                                 {2, 0, 64, 8, 32},                   // no rows
+                                 {2, 4, 24, 8, 16},                   // rows of 24 bytes
+                                 {2, 4, 64, 257, 32},                 // a box too high
+                                 {2, 4, 64, 8, 40},                   // of uneven bytes
+                                 {2, 4, 64, 8, 4096},                 // and too wide
+                                 {2, UINT64_MAX / 16, 16, 8, 16},     // a size that overflows
+                                 {2, 4, 64, 8, 32, kI4},              // half bytes
+                                 {2, 4, 64, 8, 32, ElementType(200)}, // an unknown type
+                                 {2, 4, 64, 8, 64, kBf16, 32}, // a box wider than its swizzle
+                                 {2, 4, 64, 8, 32, kBf16, 48}, // no swizzle
+                                 {2, 1, 256, 1, 272, kI8, 0}}; // more than 256 elements
+  EXPECT_EQ(loadWith({2, 4, 64, 8, 64, kBf16, 64}), "");
+  EXPECT_EQ(loadWith({2, 1, 256, 1, 256, kI8, 0}), "");
   for (const TensorMapRecipe &recipe : bad)
     EXPECT_EQ(loadWith(recipe), "INGOT-E5006")
         << recipe.buffer << " " << recipe.rows << " " << recipe.rowBytes << " " << recipe.boxBytes;
+}
+
+TEST(EngineFileTest, ChecksTensorMapsOfActivations) {
+  ToyOptions options;
+  auto loadWith = [&](const TensorMapRecipe &recipe) {
+    options.tensorMaps = {recipe};
+    return load(makeToyEngine(options));
+  };
+  // All logits of the step, 256 bytes a row.
+  const TensorMapRecipe logits = {3, 0, 256, 8, 64, kF32, 64};
+  options.mapRowsDim = "L";
+  EXPECT_EQ(loadWith(logits), "INGOT-E5006") << "launches write them: a fence is needed";
+  options.fencedMaps = true;
+  EXPECT_EQ(loadWith(logits), "");
+  EXPECT_EQ(loadWith({3, 0, 272, 8, 64, kF32, 64}), "INGOT-E5006") << "longer rows";
+  EXPECT_EQ(loadWith({2, 0, 256, 8, 64, kF32, 64}), "INGOT-E5006") << "the table has one row";
+  options.mapRowsDim = "T";
+  options.maxTokens = 2 * options.maxLogitRows;
+  EXPECT_EQ(loadWith(logits), "INGOT-E5006") << "more rows than logits";
+}
+
+TEST(EngineFileTest, ChecksClusters) {
+  auto loadWith = [](std::vector<uint32_t> cluster) {
+    ToyOptions options;
+    options.cluster = std::move(cluster);
+    return load(makeToyEngine(options));
+  };
+  EXPECT_EQ(loadWith({1, 1, 1}), "");
+  EXPECT_EQ(loadWith({2}), "INGOT-E5006") << "grids of one block are no multiple";
+  EXPECT_EQ(loadWith({1, 2}), "INGOT-E5006") << "neither is an axis that is not stated";
+  EXPECT_EQ(loadWith({0}), "INGOT-E5006");
+  EXPECT_EQ(loadWith({16}), "INGOT-E5006");
+  EXPECT_EQ(loadWith({1, 1, 1, 1}), "INGOT-E5006");
+  EXPECT_EQ(loadWith({UINT32_MAX, UINT32_MAX, UINT32_MAX}), "INGOT-E5006");
 }
 
 TEST(EngineFileTest, RefusesAnUnknownDim) {

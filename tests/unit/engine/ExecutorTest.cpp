@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps run without allocating memory, and taps are read where they are made.
+#include "runtime/devices/host/HostDevice.h"
 #include "tests/unit/engine/ToyEngine.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
 #include <new>
+#include <set>
 
 namespace {
 
@@ -29,6 +31,7 @@ void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); 
 
 namespace {
 
+using namespace ingot;
 using namespace ingot::runtime;
 using namespace ingot::test;
 
@@ -155,6 +158,43 @@ TEST(ExecutorTest, KnownTokensThreeAtATimeAreDrawnAgain) {
       entry.sequence->computed += entry.tokens;
   }
   EXPECT_EQ(compared, sequences.size() * answer);
+}
+
+/// Sees the rows of the tensor maps that it is handed, and what is recorded.
+class MapDevice final : public HostDevice {
+public:
+  explicit MapDevice(std::vector<uint64_t> &rows) : HostDevice(1), rows(rows) {}
+  void launch(const DeviceLaunch &launch) override {
+    for (const TensorMapRecipe &recipe : launch.kernel->shape.tensorMaps)
+      rows.push_back(recipe.rows);
+    HostDevice::launch(launch);
+  }
+  bool replay(uint64_t key) override { return !recorded.insert(key).second; }
+
+private:
+  std::vector<uint64_t> &rows;
+  std::set<uint64_t> recorded;
+};
+
+TEST(ExecutorTest, TensorMapsHaveTheRowsOfTheStep) {
+  ToyOptions options;
+  options.tensorMaps = {{3, 0, 256, 8, 64, kF32, 64}};
+  options.mapRowsDim = "T";
+  options.fencedMaps = true;
+  AlignedBytes bytes(makeToyEngine(options));
+  auto file = EngineFile::openBytes(bytes.view(), ".");
+  ASSERT_TRUE(file.ok()) << file.status().toString();
+  std::vector<uint64_t> rows;
+  auto session = Session::createOn(std::make_unique<MapDevice>(rows), std::move(*file), {});
+  ASSERT_TRUE(session.ok()) << session.status().toString();
+  Executor &executor = (*session)->engine();
+  rows.clear();
+  for (int64_t tokens : {2, 1, 2, 5}) {
+    const DimSize shape[] = {{"T", tokens}, {"S", 1}, {"L", 1}};
+    ASSERT_TRUE(executor.beginStep(shape).ok());
+    executor.runPart(*executor.findProgram("step"), 0, 3);
+  }
+  EXPECT_EQ(rows, (std::vector<uint64_t>{2, 1, 2, 5}));
 }
 
 TEST(ExecutorTest, RefusesAStepOutsideThePlan) {

@@ -256,12 +256,17 @@ private:
               const std::vector<runtime::TensorMapRecipe> &recipes = {},
               const std::vector<Offset<Fact>> &facts = {}) {
     std::vector<Offset<TensorMap>> maps;
-    for (const runtime::TensorMapRecipe &recipe : recipes)
-      maps.push_back(CreateTensorMap(builder, recipe.buffer, recipe.rows, recipe.rowBytes,
-                                     recipe.boxRows, recipe.boxBytes));
-    kernels.push_back(CreateKernelDirect(builder, symbol, symbol, 0, &guards, 64, 0, nullptr,
-                                         nullptr, false, &facts, nullptr, nullptr, nullptr, &maps,
-                                         &uses[uint32_t(kernels.size())]));
+    for (const runtime::TensorMapRecipe &recipe : recipes) {
+      bool ofStep = !options.mapRowsDim.empty();
+      Offset<Expr> rows = ofStep ? dimension(options.mapRowsDim == "T" ? T : L) : Offset<Expr>();
+      maps.push_back(CreateTensorMap(
+          builder, recipe.buffer, ofStep ? 0 : recipe.rows, recipe.rowBytes, recipe.boxRows,
+          recipe.boxBytes, DType(recipe.element), recipe.swizzle, rows, options.fencedMaps));
+    }
+    bool isLogits = std::string_view(symbol) == "toy_logits";
+    kernels.push_back(CreateKernelDirect(
+        builder, symbol, symbol, 0, &guards, 64, 0, nullptr, isLogits ? &options.cluster : nullptr,
+        false, &facts, nullptr, nullptr, nullptr, &maps, &uses[uint32_t(kernels.size())]));
   }
 
   /// States a use of a kernel: what its only launch gives.

@@ -68,6 +68,9 @@ struct ToyOptions {
   /// Of the kernel of the logits, whose buffers are hidden, logit_rows, the table of
   /// toyVocabulary * 4 bytes and logits.
   std::vector<runtime::TensorMapRecipe> tensorMaps;
+  std::string mapRowsDim;        ///< not empty: the rows of these maps are this dim
+  bool fencedMaps = false;       ///< they read what launches write
+  std::vector<uint32_t> cluster; ///< of that kernel; not empty: its grid is in clusters
   std::string hiddenKernel = "toy_hidden";
   /// Not empty: the logits are a product of a workspace, and these kernels may form it. The first
   /// one runs; all but one that is called plain state themselves as candidates.

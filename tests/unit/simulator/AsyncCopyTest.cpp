@@ -126,6 +126,53 @@ TEST_F(AsyncCopyTest, TensorMulticast) {
   });
 }
 
+TEST_F(AsyncCopyTest, RowsBeyondTheEndAreZeroAndCount) {
+  // A box of 8 rows of 32 bytes of 16-bit elements from (4, 3) on, in a tensor of 5 rows of 18
+  // elements: the whole box counts, and what the tensor has not is zero.
+  constexpr uint32_t columns = 18, stride = 64, rows = 5;
+  std::vector<uint16_t> in(stride / 2 * 8);
+  for (size_t i = 0; i < in.size(); ++i)
+    in[i] = uint16_t(i + 1);
+  for (TensorMapSwizzle swizzle : {TensorMapSwizzle::None, TensorMapSwizzle::Bytes32})
+    eachCompletion([&](SimulatorOptions options) {
+      configure(options);
+      Kernel test = load(tensorKernel(
+          "@%p1 bra READY; mbarrier.init.shared.b64 [%r21], 1;"
+          "fence.proxy.async.shared::cta; mbarrier.arrive.expect_tx.shared.b64 _, [%r21], 256;"
+          "READY: bar.sync 0; @%p1 bra TRY; mov.u32 %r6, 4; mov.u32 %r7, 3;"
+          "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes"
+          " [%r20], [%d3, {%r6, %r7}], [%r21];"
+          "TRY: mbarrier.try_wait.parity.shared.b64 %p2, [%r21], 0; @!%p2 bra TRY;"
+          "ld.shared.u32 %r2, [%r11]; add.u64 %d1, %d1, %d10; st.global.u32 [%d1], %r2;"));
+      DeviceArray<uint16_t> source(in);
+      DeviceArray<uint32_t> out(Words(64));
+      TensorMap map;
+      const uint64_t sizes[] = {columns, rows}, strides[] = {stride};
+      const uint32_t box[] = {16, 8}, ones[] = {1, 1};
+      ASSERT_EQ(cuTensorMapEncodeTiled(&map, TensorMapDataType::Bfloat16, 2,
+                                       reinterpret_cast<void *>(source.address), sizes, strides,
+                                       box, ones, TensorMapInterleave::None, swizzle,
+                                       TensorMapPromotion::None, TensorMapFill::Zero),
+                DriverResult::Success)
+          << lastError();
+      ASSERT_EQ(launch(test, {.block = 64}, {&map, &out.address}), DriverResult::Success)
+          << lastError();
+      EXPECT_EQ(findings(), "");
+      Words words = out.read();
+      const auto *found = reinterpret_cast<const uint16_t *>(words.data());
+      for (uint32_t row = 0; row < 8; ++row)
+        for (uint32_t column = 0; column < 16; ++column) {
+          bool there = row + 3 < rows && column + 4 < columns;
+          uint32_t half = column / 8;
+          if (swizzle == TensorMapSwizzle::Bytes32)
+            half ^= row / 4 % 2; // bit 7 of the address, of rows of 32 bytes
+          ASSERT_EQ(found[row * 16 + half * 8 + column % 8],
+                    there ? in[(row + 3) * (stride / 2) + column + 4] : 0)
+              << "row " << row << ", column " << column;
+        }
+    });
+}
+
 TEST_F(AsyncCopyTest, CachePoliciesChangeNothing) {
   // Row 2 of the map by a tensor copy, then 16 bytes of it again by each of two threads, one of
   // which fills with zeros, all under a policy.

@@ -230,6 +230,96 @@ engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
 // -----
 
 engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{a tensor map's box has 1 to 256 rows of at most 512 bytes, a multiple of 16}}
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = 4 x 1024, box = 2 x 528, element = bf16>]
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{a tensor map has elements of 1, 2, 4 or 8 bytes}}
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = 4 x 32, box = 2 x 32, element = i4>]
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{a tensor map swizzles by 32, 64 or 128 bytes, which hold a row of its box}}
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = 4 x 128, box = 2 x 64, element = bf16, swizzle = 32>]
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{a tensor map swizzles by 32, 64 or 128 bytes}}
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = 4 x 128, box = 2 x 16, element = bf16, swizzle = 16>]
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{these rows are no expression over dims}}
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = "T +" x 128, box = 2 x 16>]
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  // expected-error @+1 {{a cluster has at most 8 blocks, which every device can run}}
+  engine.kernel @k from "x" cluster [4, 4]
+}
+
+// -----
+
+engine.dim @T "step" 1 to 64
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  engine.buffer @b "arena" bf16 [#engine.expr<"T">, #engine.expr<"64">] bytes <"T * 128">
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 0, rows = "T" x 128, box = 64 x 128, element = bf16, swizzle = 128>]
+  engine.program @step dims [@T] inputs [] outputs [] {
+    // expected-error @+1 {{reads @b, which launches write, by a tensor map that is not fenced}}
+    engine.launch "a" [#engine.variant<@k grid [<"T">]>] args [@b]
+  }
+}
+
+// -----
+
+engine.dim @T "step" 1 to 64
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  engine.buffer @b "arena" bf16 [#engine.expr<"T">, #engine.expr<"64">] bytes <"T * 128">
+  engine.kernel @k from "x" maps [#engine.tensor_map<buffer = 1, rows = "T" x 128, box = 64 x 128, element = bf16, swizzle = 128>]
+  engine.program @step dims [@T] inputs [] outputs [] {
+    // expected-error @+1 {{has 1 buffers, and a tensor map of "k" reads number 1}}
+    engine.launch "a" [#engine.variant<@k grid [<"T">]>] args [@b]
+  }
+}
+
+// -----
+
+engine.dim @T "step" 1 to 64
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  engine.buffer @b "arena" bf16 [#engine.expr<"T">, #engine.expr<"64">] bytes <"T * 128">
+  engine.kernel @k from "x" cluster [2]
+  engine.program @step dims [@T] inputs [] outputs [] {
+    // expected-error @+1 {{grid extent 'T ceildiv 64' is no multiple of the 2 blocks of a cluster of "k"}}
+    engine.launch "a" [#engine.variant<@k grid [<"T ceildiv 64">]>] args [@b]
+  }
+}
+
+// -----
+
+engine.dim @T "step" 1 to 64
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
+  engine.buffer @b "arena" bf16 [#engine.expr<"T">, #engine.expr<"64">] bytes <"T * 128">
+  engine.kernel @k from "x" cluster [1, 2]
+  engine.program @step dims [@T] inputs [] outputs [] {
+    // expected-error @+1 {{grid extent '1' is no multiple of the 2 blocks of a cluster of "k"}}
+    engine.launch "a" [#engine.variant<@k grid [<"T">]>] args [@b]
+  }
+}
+
+// -----
+
+engine.unit @u <"host", backend = "x86", arch = "x86-64", preference = 1> {
   engine.buffer @b "arena" f32 [] bytes <"4">
   // expected-error @+1 {{offset 32 must be a multiple of 64 within 64 bytes}}
   engine.arena_tier [] bytes 64 offsets [32]

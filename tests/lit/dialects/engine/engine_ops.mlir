@@ -52,10 +52,12 @@ engine.unit @host <"x86-64-v4+vnni", backend = "x86", arch = "x86-64", preferenc
   engine.library @kernels "host_shared_object"
   // CHECK: engine.kernel @plain from "copy" library @kernels
   engine.kernel @plain from "copy" library @kernels
-  // CHECK: engine.kernel @full from "matmul" constants {k = 16 : i64, relu} guards [#engine.range<"T", 1, 64>] scratch 64 shared 128 block [32, 1, 1] cluster [2] maps [#engine.tensor_map<buffer = 1, rows = 4 x 512, box = 2 x 64>] spmd library @kernels facts {registers = "40"} epilogue {
+  // CHECK: engine.kernel @full from "matmul" constants {k = 16 : i64, relu} guards [#engine.range<"T", 1, 64>] scratch 64 shared 128 block [32, 1, 1] cluster [1, 2] maps [#engine.tensor_map<buffer = 1, rows = 4 x 512, box = 2 x 64>, #engine.tensor_map<buffer = 0, rows = "T" x 16, box = 8 x 16, element = bf16, swizzle = 32, fenced = true>] spmd library @kernels facts {registers = "40"} epilogue {
   engine.kernel @full from "matmul" constants {k = 16 : i64, relu}
-      guards [#engine.range<"T", 1, 64>] scratch 64 shared 128 block [32, 1, 1] cluster [2]
-      maps [#engine.tensor_map<buffer = 1, rows = 4 x 512, box = 2 x 64>] spmd
+      guards [#engine.range<"T", 1, 64>] scratch 64 shared 128 block [32, 1, 1] cluster [1, 2]
+      maps [#engine.tensor_map<buffer = 1, rows = 4 x 512, box = 2 x 64>,
+            #engine.tensor_map<buffer = 0, rows = "T" x 16, box = 8 x 16, element = bf16,
+                               swizzle = 32, fenced = true>] spmd
       library @kernels facts {registers = "40"} epilogue {
   // CHECK: ^bb0(%[[SUM:.*]]: f32):
   ^bb0(%sum: f32):

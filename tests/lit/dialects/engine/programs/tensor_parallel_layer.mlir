@@ -74,15 +74,15 @@ engine.unit @sm_90a.rank0 <"sm_90a", backend = "cuda", arch = "sm_90a", preferen
       block [256, 1, 1] library @kernels
   engine.kernel @matmul_qkv from "wgmma_bf16"
       constants {k = 8192 : i64, n = 5120 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels facts {registers = "168"}
   engine.kernel @matmul_o from "wgmma_bf16"
       constants {k = 4096 : i64, n = 8192 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels
   engine.kernel @matmul_gate_up from "wgmma_bf16"
       constants {k = 8192 : i64, n = 28672 : i64, pair = 64 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels epilogue {
     ^bb0(%gate: f32, %up: f32):
       %0 = arith.negf %gate : f32
@@ -95,7 +95,7 @@ engine.unit @sm_90a.rank0 <"sm_90a", backend = "cuda", arch = "sm_90a", preferen
   }
   engine.kernel @matmul_down from "wgmma_bf16"
       constants {k = 14336 : i64, n = 8192 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels
   engine.kernel @rope_append_4x128 from "rope_append"
       constants {block = 16 : i64, head = 128 : i64, kv_heads = 4 : i64, query_heads = 32 : i64}
@@ -200,15 +200,15 @@ engine.unit @sm_90a.rank1 <"sm_90a", backend = "cuda", arch = "sm_90a", preferen
       block [256, 1, 1] library @kernels
   engine.kernel @matmul_qkv from "wgmma_bf16"
       constants {k = 8192 : i64, n = 5120 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels facts {registers = "168"}
   engine.kernel @matmul_o from "wgmma_bf16"
       constants {k = 4096 : i64, n = 8192 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels
   engine.kernel @matmul_gate_up from "wgmma_bf16"
       constants {k = 8192 : i64, n = 28672 : i64, pair = 64 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels epilogue {
     ^bb0(%gate: f32, %up: f32):
       %0 = arith.negf %gate : f32
@@ -221,7 +221,7 @@ engine.unit @sm_90a.rank1 <"sm_90a", backend = "cuda", arch = "sm_90a", preferen
   }
   engine.kernel @matmul_down from "wgmma_bf16"
       constants {k = 14336 : i64, n = 8192 : i64}
-      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [2, 1, 1]
+      guards [#engine.range<"T", 1, 2048>] shared 196608 block [384, 1, 1] cluster [1, 2, 1]
       library @kernels
   engine.kernel @rope_append_4x128 from "rope_append"
       constants {block = 16 : i64, head = 128 : i64, kv_heads = 4 : i64, query_heads = 32 : i64}
