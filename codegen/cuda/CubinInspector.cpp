@@ -30,12 +30,12 @@ struct Opcode {
 };
 /// The opcodes that evidence asks for; forms of one instruction bear one name.
 constexpr Opcode kOpcodes[] = {
-    {0x23c, "HMMA"},  {0x237, "IMMA"},  {0x27a, "QMMA"}, {0x47a, "QMMA"},   {0x9f0, "HGMMA"},
-    {0x9f1, "IGMMA"}, {0x9f3, "QGMMA"}, {0x83b, "LDSM"}, {0xfae, "LDGSTS"}, {0x5b4, "UTMALDG"},
-    {0x984, "LDS"},   {0x388, "STS"},   {0x981, "LDG"},  {0x986, "STG"},    {0x983, "LDL"},
-    {0x387, "STL"},   {0xb1d, "BAR"},   {0x947, "BRA"},  {0x94d, "EXIT"},   {0x918, "NOP"},
-    {0x223, "FFMA"},  {0x423, "FFMA"},  {0x823, "FFMA"}, {0x226, "IDP"},    {0x944, "CALL"},
-    {0x943, "CALL"},  {0x3c6, "FENCE"},
+    {0x23c, "HMMA"},   {0x237, "IMMA"},    {0x27a, "QMMA"},  {0x47a, "QMMA"},  {0x9f0, "HGMMA"},
+    {0xdf0, "HGMMA"},  {0x9f1, "IGMMA"},   {0x9f3, "QGMMA"}, {0xdf3, "QGMMA"}, {0x83b, "LDSM"},
+    {0xfae, "LDGSTS"}, {0x5b4, "UTMALDG"}, {0x984, "LDS"},   {0x388, "STS"},   {0x981, "LDG"},
+    {0x986, "STG"},    {0x983, "LDL"},     {0x387, "STL"},   {0xb1d, "BAR"},   {0x947, "BRA"},
+    {0x94d, "EXIT"},   {0x918, "NOP"},     {0x223, "FFMA"},  {0x423, "FFMA"},  {0x823, "FFMA"},
+    {0x226, "IDP"},    {0x944, "CALL"},    {0x943, "CALL"},  {0x3c6, "FENCE"},
 };
 
 std::string nameOf(uint16_t code) {

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/KernelEvidence.h"
 #include "codegen/cuda/MatmulCost.h"
+#include "codegen/cuda/MatmulMethods.h"
 #include "dialects/engine/EngineOps.h"
 #include "mlir/IR/Builders.h"
 #include "runtime/schema/Names.h"
@@ -66,8 +67,7 @@ int64_t constant(engine::KernelOp kernel, llvm::StringRef name) {
 
 class CostModel {
 public:
-  CostModel(engine::UnitOp unit, const CudaArchitecture &architecture, const CudaPart &part)
-      : unit(unit), architecture(architecture), part(part) {}
+  CostModel(engine::UnitOp unit, const CudaPart &part) : unit(unit), part(part) {}
 
   /// Bytes of a launch's argument that the kernel reads or writes; 0 for scalars.
   double bytesOf(Attribute argument, engine::LaunchOp launch, engine::KernelOp kernel,
@@ -158,8 +158,7 @@ private:
   static bool isTiled(engine::KernelOp kernel) { return constant(kernel, "warps_along") > 0; }
   static bool isMatmul(engine::KernelOp kernel) { return kernel.getSource().starts_with("Matmul"); }
 
-  /// What a product on tensor cores does, by the names of MatmulTensor's constants; "wgmma" says
-  /// 1 where weights are in registers and 2 where they are in shared memory.
+  /// What a product on tensor cores does, by the names of the constants that all methods share.
   MatmulWork productWork(engine::LaunchOp launch, engine::VariantAttr variant,
                          engine::KernelOp kernel, const Step &step) const {
     int64_t experts = reached(launch, kernel, step), k = constant(kernel, "k");
@@ -174,7 +173,8 @@ private:
     work.inputBits =
         constant(kernel, "input_type") == kI8 || inputOf(kernel) == ProductType::Float8 ? 8 : 16;
     work.type = productOf(kernel);
-    work.family = MmaFamily(constant(kernel, "wgmma"));
+    work.family =
+        kernel.getSource() == kGroupMethod.source ? kGroupMethod.family : kTensorMethod.family;
     WarpTile warp = {constant(kernel, "row_tiles"),
                      constant(kernel, "token_blocks"),
                      work.weightBits,
@@ -213,10 +213,10 @@ private:
            : input == kE4m3 ? ProductType::Float8
                             : ProductType::Halves;
   }
-  /// What the instructions multiply: e4m3 goes by way of f16 where its own sums are short.
-  ProductType productOf(engine::KernelOp kernel) const {
+  /// What the instructions multiply: e4m3 may go by way of f16.
+  static ProductType productOf(engine::KernelOp kernel) {
     ProductType input = inputOf(kernel);
-    bool widened = input == ProductType::Float8 && architecture.fp8SumBits < kHalfSumBits;
+    bool widened = input == ProductType::Float8 && constant(kernel, "float8_products") == 0;
     return widened ? ProductType::Halves : input;
   }
 
@@ -245,7 +245,6 @@ private:
   }
 
   engine::UnitOp unit;
-  const CudaArchitecture &architecture;
   const CudaPart &part;
 };
 
@@ -297,7 +296,7 @@ void codegen::stateCosts(engine::UnitOp unit, const CudaArchitecture &architectu
   for (const CudaPart &part : architecture.parts) {
     bool typical = &part == &architecture.typicalPart();
     std::string suffix = typical ? "" : "_" + part.name.str();
-    for (auto &[op, text] : textsOf(unit, CostModel(unit, architecture, part))) {
+    for (auto &[op, text] : textsOf(unit, CostModel(unit, part))) {
       auto kernel = cast<engine::KernelOp>(op);
       NamedAttrList facts(kernel.getFacts().value_or(builder.getDictionaryAttr({})));
       facts.set("predicted_us" + suffix, builder.getStringAttr(text.predicted));

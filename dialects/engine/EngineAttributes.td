@@ -109,7 +109,7 @@ def Engine_SumUnit : I64EnumAttr<"SumUnit", "What joins an f32 sum at once", [
     I64EnumAttrCase<"Products", 0, "products">, I64EnumAttrCase<"Columns", 1, "columns">,
     I64EnumAttrCase<"Pairs", 2, "pairs">, I64EnumAttrCase<"Halves", 3, "halves">,
     I64EnumAttrCase<"Tensor", 4, "tensor">, I64EnumAttrCase<"Integers", 5, "integers">,
-    I64EnumAttrCase<"Lanes", 6, "lanes">]> {
+    I64EnumAttrCase<"Lanes", 6, "lanes">, I64EnumAttrCase<"WarpGroup", 7, "warpgroup">]> {
   let cppNamespace = "::ingot::engine";
   let genSpecializedAttr = 0;
 }
@@ -129,6 +129,7 @@ def Engine_SumsAttr : Engine_Attr<"Sums", "sums"> {
       the two sums together (width up to 32; TDPBF16PS);
     - `tensor`: as a tensor core of the target's architecture adds `width` products. Where it keeps
       fewer bits than f32, `width` is what it sums before that is added to an f32 sum (promotion);
+    - `warpgroup`: the same of wgmma, whose sums may have other bits than those of mma.sync;
     - `integers`: exact, over a group;
     - `lanes`: a warp's 32 lanes take `width` columns by turns and add theirs in order; sums of
       lanes 16 apart are added, of these 8 apart, and so on. Attention sums positions as `columns`.

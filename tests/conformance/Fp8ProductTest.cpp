@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of 8-bit floats mean the same numbers on every architecture, whether its tensor cores
-// take them as they are or decoded: within the tolerance of f32 sums, when sums are formed as the
-// hardware forms them, on numbers that leave few bits to spare.
+// take them as they are or decoded: within the tolerance of their order of sums, when sums are
+// formed as the hardware forms them, on numbers that leave few bits to spare.
 #include "tests/conformance/Cases.h"
 #include "tests/conformance/Targets.h"
 
@@ -55,6 +55,13 @@ double worstErrorIn(const Case &which, CompiledFunction &compiled, Range range, 
 
 } // namespace
 
+/// How many times the tolerance of f32 sums an order may miss: wgmma keeps 13 bits of up to 128
+/// columns before they join a sum in f32.
+static double allowedBy(engine::SumsAttr sums) {
+  constexpr double kWarpGroup = 12;
+  return sums.getUnit() == engine::SumUnit::WarpGroup ? kWarpGroup : 1;
+}
+
 TEST(Fp8Products, AreTheSameNumbersOnEveryArchitecture) {
   std::vector<Case> cases = matmulCases();
   auto which = llvm::find_if(cases, [](const Case &one) { return one.name == kCase; });
@@ -65,10 +72,16 @@ TEST(Fp8Products, AreTheSameNumbersOnEveryArchitecture) {
     SimulatedMode mode;
     mode.exactSums = true;
     compiled->simulateIn(mode);
+    llvm::SmallVector<engine::SumsAttr, 0> orders = compiled->orders();
+    ASSERT_EQ(orders.size(), 1u);
+    // The order that is allowed more must be the one that needs it.
+    double allowed = allowedBy(orders.front()), largest = 0;
     for (Range range : {Range::Even, Range::AllCodes, Range::Cancelling})
       for (int64_t tokens : {3, 18}) {
         double worst = worstErrorIn(*which, *compiled, range, tokens);
-        EXPECT_LE(worst, 1) << target << ", range " << int(range) << ", T = " << tokens;
+        EXPECT_LE(worst, allowed) << target << ", range " << int(range) << ", T = " << tokens;
+        largest = std::max(largest, worst);
       }
+    EXPECT_EQ(largest > 1, allowed > 1) << target << ": " << largest;
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of stages in shared memory that MatmulTensor fills with asynchronous copies: weights as
-// packed, inputs row by row, and the scales, zeros and super-block scales of the stage's groups.
-// From sm_90 on what belongs to the weight comes by tensor copies. Inputs do not: kernels before
-// this one have written them with ordinary stores, which tensor copies see only behind fences of
-// those kernels.
+// The ring of stages in shared memory that tensor-core templates fill with asynchronous copies:
+// weights as packed, inputs row by row, and the scales, zeros and super-block scales of the stage's
+// groups. From sm_90 on what belongs to the weight comes by tensor copies. Inputs do not: kernels
+// before this one have written them with ordinary stores, which tensor copies see only behind
+// fences of those kernels.
 #pragma once
 
 #include "MatmulFragments.cuh"
@@ -81,18 +81,21 @@ constexpr int kTensorAlignment = 128;
 
 // Offsets within a stage.
 constexpr int kWeightsBytes = kRowTiles * Weights::kTileBytes;
-constexpr int kInputsOffset = kWeightsBytes;
+/// Of the inputs, and so of stages.
+constexpr int kInputAlignment = int(constants::input_alignment);
+constexpr int kInputsOffset = int(roundUp(kWeightsBytes, kInputAlignment));
 constexpr int kScalesOffset = kInputsOffset + kTileTokens * kRowBytes;
 constexpr int kZerosOffset = kScalesOffset + kRowTiles * Scales::kTileBytes;
 constexpr int kSuperScalesOffset = kZerosOffset + kRowTiles * Zeros::kTileBytes;
 constexpr int kBarrierOffset = kSuperScalesOffset + kRowTiles * SuperScales::kTileBytes;
-constexpr int kStageBytes = kBarrierOffset + (kTensorCopies ? kTensorAlignment : 0);
+constexpr int kStageBytes =
+    int(roundUp(kBarrierOffset + (kTensorCopies ? kTensorAlignment : 0), kInputAlignment));
 static_assert(kStages * kStageBytes <= constants::shared_bytes, "the provider counts alike");
 static_assert(!kTensorCopies ||
               (kStageBytes % kTensorAlignment == 0 && kScalesOffset % kTensorAlignment == 0 &&
                kZerosOffset % kTensorAlignment == 0 && kSuperScalesOffset % kTensorAlignment == 0));
 /// Bytes that tensor copies bring to a stage.
-constexpr int kTensorBytes = kBarrierOffset - kTileTokens * kRowBytes;
+constexpr int kTensorBytes = kWeightsBytes + kBarrierOffset - kScalesOffset;
 
 /// Whether one tile of tokens reads the weight, which then need not stay in L2. Several tiles find
 /// there what the first one has read.

@@ -10,7 +10,16 @@ INGOT_CONST(sum_segment); ///< columns whose sum is formed alone; 0: all
 INGOT_CONST(sum_fields);  ///< 1: eight columns change places
 
 // As engine::SumUnit.
-enum SumUnit : int64_t { kProducts, kColumns, kPairs, kHalves, kTensor, kIntegers, kLanes };
+enum SumUnit : int64_t {
+  kProducts,
+  kColumns,
+  kPairs,
+  kHalves,
+  kTensor,
+  kIntegers,
+  kLanes,
+  kWarpGroup,
+};
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -73,10 +73,8 @@ TEST(LaunchCost, CountsInstructionsOfTheBinaryAndKnowsFamilies) {
   const CudaArchitecture &hopper = *findCudaArchitecture("sm_90a");
   auto kernel = unit.lookupSymbol<engine::KernelOp>("product");
   Builder builder(&context);
-  auto seconds = [&](std::optional<int64_t> instructions, int64_t wgmma) {
-    NamedAttrList constants(kernel.getConstants());
-    constants.set("wgmma", builder.getI64IntegerAttr(wgmma));
-    kernel.setConstantsAttr(constants.getDictionary(&context));
+  auto seconds = [&](std::optional<int64_t> instructions, const char *source) {
+    kernel.setSource(source);
     NamedAttrList facts;
     if (instructions)
       facts.set(kLoopInstructions, builder.getStringAttr(std::to_string(*instructions)));
@@ -86,13 +84,14 @@ TEST(LaunchCost, CountsInstructionsOfTheBinaryAndKnowsFamilies) {
               "+-" + std::to_string(std::lround(100 * kPredictedError)) + " %");
     return numbers(unit, "product", "predicted_us").at(512);
   };
-  double estimated = seconds(std::nullopt, 0), few = seconds(20, 0), many = seconds(2000, 0);
+  const char *mma = "MatmulTensor";
+  double estimated = seconds(std::nullopt, mma), few = seconds(20, mma), many = seconds(2000, mma);
   EXPECT_LT(few, estimated);
   EXPECT_GT(many, 3 * estimated);
-  EXPECT_LT(seconds(20, 2), few);
+  EXPECT_LT(seconds(20, "MatmulGroup"), few);
   auto bound = [&] { return kernel.getFacts()->getAs<StringAttr>("bound_by").getValue(); };
   EXPECT_TRUE(bound().starts_with("1:memory ")) << bound().str();
-  seconds(2000, 0);
+  seconds(2000, mma);
   EXPECT_TRUE(bound().contains(" 512:issue ")) << bound().str();
 }
 

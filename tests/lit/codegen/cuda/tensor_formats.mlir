@@ -12,7 +12,7 @@ module attributes {engine.target = #cuda} {
   // CHECK-DAG: engine.weight @{{.*}} tensor<256x1024xi4, #engine.layout<[0, 16, 16], [1, 64, 16], [0, 1, 8], [1, 2, 4], [1, 16, 4], [1, 8, 2], [0, 8, 2], [1, 1, 2]>>
   // CHECK-DAG: engine.weight @{{.*}} tensor<256x32xbf16, #engine.layout<[0, 16, 16], [1, 1, 32], [0, 1, 8], [0, 8, 2]>>
   // CHECK-DAG: engine.weight @{{.*}} tensor<16xf32, #engine.layout<[0, 1, 16], [1, 1, 1]>>
-  // CHECK: engine.kernel @MatmulTensor_0 from "MatmulTensor"
+  // CHECK: engine.kernel @MatmulGroup_0 from "MatmulGroup"
   // CHECK-SAME: maps [#engine.tensor_map<buffer = 1, rows = 16 x 8192, box = 8 x {{[0-9]+}}>, #engine.tensor_map<buffer = 2,
   // CHECK-NOT: MatmulSimple
   func.func @step(%x: tensor<?x1024xbf16, "T"> {llm.input = "x"}) -> (tensor<?x256xbf16, "T"> {llm.output = "y"}) {

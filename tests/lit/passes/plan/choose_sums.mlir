@@ -61,7 +61,7 @@ module attributes {engine.target = #amx} {
 module attributes {engine.target = #hopper} {
   engine.dim @T "step" 1 to 512
   // CHECK-LABEL: func.func @shared
-  // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = {{[1-9][0-9]*}}>
+  // CHECK: llm.matmul {{.*}}sums <warpgroup x 16, segment = {{[1-9][0-9]*}}>
   func.func @shared(%x: tensor<?x14336xbf16, "T">) -> tensor<?x4096xf32, "T"> {
     %w = llm.weight "w" from "model.safetensors" at 0 : tensor<4096x14336xbf16>
     %y = llm.matmul %x, %w : tensor<?x14336xbf16, "T">, tensor<4096x14336xbf16> -> tensor<?x4096xf32, "T">
@@ -69,7 +69,7 @@ module attributes {engine.target = #hopper} {
   }
   // There are tiles enough, so that nothing is shared.
   // CHECK-LABEL: func.func @whole
-  // CHECK: llm.matmul {{.*}}sums <tensor x 16>
+  // CHECK: llm.matmul {{.*}}sums <warpgroup x 16>
   func.func @whole(%x: tensor<?x4096xbf16, "T">) -> tensor<?x131072xf32, "T"> {
     %w = llm.weight "w" from "model.safetensors" at 0 : tensor<131072x4096xbf16>
     %y = llm.matmul %x, %w : tensor<?x4096xbf16, "T">, tensor<131072x4096xbf16> -> tensor<?x131072xf32, "T">
@@ -83,7 +83,7 @@ module attributes {engine.target = #hopper} {
 module attributes {engine.target = #hopper, engine.determinism = #engine.determinism<fast>} {
   engine.dim @T "step" 1 to 512
   // CHECK-LABEL: func.func @shared
-  // CHECK: llm.matmul {{.*}}sums <tensor x 16, segment = -1>
+  // CHECK: llm.matmul {{.*}}sums <warpgroup x 16, segment = -1>
   func.func @shared(%x: tensor<?x14336xbf16, "T">) -> tensor<?x4096xf32, "T"> {
     %w = llm.weight "w" from "model.safetensors" at 0 : tensor<4096x14336xbf16>
     %y = llm.matmul %x, %w : tensor<?x14336xbf16, "T">, tensor<4096x14336xbf16> -> tensor<?x4096xf32, "T">

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// llm.matmul by wgmma, for sm_90a: a warp group multiplies 64 rows of the weight, decoded in
+// registers, by 8 to 256 tokens, which it reads from shared memory. Blocks, shares of k and the
+// order of sums are those of MatmulTensor; but totals of segments stand in shared memory, so that
+// tiles of many tokens have registers for their open sums.
+#define INGOT_WAITS_ITSELF
+#include "MatmulSums.cuh"
+#include "PtxWarpGroup.cuh"
+
+extern __shared__ __align__(128) u8 shared[];
+
+namespace {
+
+using namespace matmul;
+
+static_assert(constants::warps_along % 4 == 0 && constants::warps_across == 1 && kRows == 1,
+              "a warp has 16 of its group's 64 rows");
+
+/// Bytes of depth side by side in a swizzled row, and what all such rows of a stage take.
+constexpr int kSwizzledBytes = 128, kPanelBytes = kTileTokens * kSwizzledBytes;
+/// The swizzle goes by addresses.
+constexpr int kSwizzleAlignment = 1024;
+static_assert(kInputAlignment % kSwizzleAlignment == 0 && kRowBytes % kSwizzledBytes == 0);
+
+constexpr int kStepProducts = kStepDepth / kProductDepth;
+/// Columns after which the sums of tensor cores, which keep few bits, join those in f32; 0: they
+/// keep all.
+constexpr int kPromoted = int(constants::promoted);
+static_assert(kPromoted == 0 || !kGrouped || kPromoted % kGroup == 0);
+/// Whether sums are closed before their segment ends.
+constexpr bool kCloses = kGrouped || kPromoted > 0;
+/// Where the totals of segments stand.
+constexpr int kTotalsOffset = int(constants::totals_offset);
+static_assert(kSegments == 1 || (kTotalsOffset >= kStages * kStageBytes &&
+                                 kTotalsOffset + kQuads * kThreads * 16 <= constants::shared_bytes),
+              "the provider counts alike");
+
+/// A thread's part of bringing inputs, in panels of kSwizzledBytes of depth.
+struct SwizzledInputs {
+  static constexpr int kChunks = kSwizzledBytes / 16;
+  static_assert(kThreads / kChunks % 8 == 0, "the swizzle is alike for every pass");
+
+  InputRows<kByExpert, kChunks>::Type inputs;
+  int token = int(threadIdx.x) / kChunks, chunk = int(threadIdx.x) % kChunks;
+  u32 to = u32(kInputsOffset + token * kSwizzledBytes + (chunk ^ (token & 7)) * 16);
+
+  __device__ SwizzledInputs(const Launch &launch, const Tile &tile)
+      : inputs(launch.buffers[kInput], tile.tokens) {}
+
+  __device__ void copy(u32 stage, int k) const {
+#pragma unroll
+    for (int panel = 0; panel < kRowBytes / kSwizzledBytes; ++panel)
+      inputs.copy(stage + to + panel * kPanelBytes, k * kInputBytes + panel * kSwizzledBytes,
+                  (int(kDepth) - k) * kInputBytes / 16 - panel * kChunks);
+  }
+};
+
+/// One block's work on its share of k.
+struct Work : Block {
+  Sums<float> open = {};    ///< of products since a sum was closed
+  Sums<float> segment = {}; ///< of closed groups
+  Sums<float> total = {};   ///< in the end
+  u32 accumulates = 0;      ///< whether the open sums have begun
+  bool hasTotals = false;   ///< whether a segment was closed
+
+  using Block::Block;
+
+  __device__ auto &result() { return total; }
+
+  /// Keeps the compiler from moving open sums into the time of unfinished products, or out of it.
+  __device__ void pinOpen() {
+    forEachSum([&](int r, int c, int i) { ptx::pin(open.of[r][c][i]); });
+  }
+
+  /// The sums of all products so far are there.
+  __device__ void waitProducts() {
+    ptx::waitProducts<0>();
+    pinOpen();
+  }
+
+  /// Adds the open sums, whose scales lie in the stage, if there are any.
+  __device__ void closeGroup(u32 stageOffset, int group) {
+    GroupNumbers numbers = {{1.0f, 1.0f}, {}};
+    if constexpr (kGrouped)
+      numbers = groupNumbers(stageOffset, 0, group);
+    forEachSum([&](int r, int c, int i) {
+      float &sum = segment.of[r][c][i];
+      if constexpr (kGrouped)
+        sum = __fmaf_rn(open.of[r][c][i], numbers.scale[i / 2], sum);
+      else
+        sum += open.of[r][c][i];
+    });
+    accumulates = 0;
+  }
+
+  /// Adds the segment that ends, or puts it aside.
+  __device__ void closeSegment() {
+    if constexpr (kCloses) {
+      addSegment(segment);
+      segment.clear();
+    } else {
+      addSegment(open);
+      accumulates = 0;
+    }
+  }
+  __device__ void addSegment(const Sums<float> &sums) {
+    if (putsAside(sums))
+      return;
+#pragma unroll
+    for (int c = 0; c < kBlocks; ++c) {
+      float4 *at = totals() + c * kThreads;
+      float4 quad = hasTotals ? *at : float4{0, 0, 0, 0};
+      const float (&of)[4] = sums.of[0][c];
+      *at = {quad.x + of[0], quad.y + of[1], quad.z + of[2], quad.w + of[3]};
+    }
+    hasTotals = true;
+  }
+  /// This thread's, kThreads apart.
+  __device__ float4 *totals() const {
+    return reinterpret_cast<float4 *>(memory + kTotalsOffset) + threadIdx.x;
+  }
+
+  /// Takes the share's sum into registers.
+  __device__ void loadTotal() {
+    if constexpr (kSegments == 1) {
+      const Sums<float> &all = kCloses ? segment : open;
+      forEachSum([&](int r, int c, int i) { total.of[r][c][i] = 0.0f + all.of[r][c][i]; });
+    } else if (hasTotals) {
+#pragma unroll
+      for (int c = 0; c < kBlocks; ++c) {
+        float4 quad = totals()[c * kThreads];
+        total.of[0][c][0] = quad.x;
+        total.of[0][c][1] = quad.y;
+        total.of[0][c][2] = quad.z;
+        total.of[0][c][3] = quad.w;
+      }
+    }
+  }
+
+  /// The tokens' side of the product of columns from `column` of the stage on.
+  __device__ u64 inputs(u32 stageOffset, int column) const {
+    int byte = column * kInputBytes;
+    return ptx::swizzledOperand(base + stageOffset + kInputsOffset +
+                                byte / kSwizzledBytes * kPanelBytes + byte % kSwizzledBytes);
+  }
+
+  __device__ void multiply(const u32 (&a)[4], u64 b) {
+    if constexpr (kProduct == Product::Float8)
+      ptx::GroupProduct<kBlocks>::e4m3(open.of[0], a, b, accumulates);
+    else if constexpr (kProduct == Product::Bf16)
+      ptx::GroupProduct<kBlocks>::bf16(open.of[0], a, b, accumulates);
+    else
+      ptx::GroupProduct<kBlocks>::f16(open.of[0], a, b, accumulates);
+    accumulates = 1;
+  }
+
+  /// The weights of a step's products, and with `Rest` what halves leave of the code book's
+  /// numbers.
+  template <bool Rest> struct Fragments {
+    u32 of[kStepProducts][4];
+    u32 rest[Rest ? kStepProducts : 1][4];
+  };
+  template <int Index, bool Rest>
+  __device__ void decode(Fragments<Rest> &fragments, const u32 (&words)[kStepWords],
+                         u32 stageOffset, int depth) const {
+    if constexpr (Index < kStepProducts) {
+      if constexpr (kLooksUp) {
+        book.lookUp<false>(fragments.of[Index], words[Index]);
+        if constexpr (Rest)
+          book.lookUp<true>(fragments.rest[Index], words[Index]);
+      } else {
+        u32 zero[2] = {};
+        if constexpr (kSubtracts)
+          zeros(stageOffset, 0, groupAt(depth + Index * kProductDepth), zero);
+        decodeWeights<Index>(fragments.of[Index], words, zero);
+      }
+      decode<Index + 1>(fragments, words, stageOffset, depth);
+    }
+  }
+  /// The group of a column, of those of the stage.
+  static __device__ int groupAt(int column) { return kStageGroups > 1 ? column / kGroup : 0; }
+
+  /// Whether open sums are closed behind `column` columns of the stage that begins at `k`.
+  static __device__ bool closesAt(int column, int k) {
+    if constexpr (kGrouped)
+      return column % kGroupStep == 0 && groupEnds(column, k);
+    return kPromoted > 0 && (column % most(kPromoted, 1) == 0 || column == kTileDepth);
+  }
+
+  template <int Index, bool Rest>
+  __device__ void multiplyFrom(const Fragments<Rest> &fragments, u32 stageOffset, int depth,
+                               int k) {
+    if constexpr (Index < kStepProducts) {
+      int column = depth + Index * kProductDepth;
+      multiply(fragments.of[Index], inputs(stageOffset, column));
+      if constexpr (Rest)
+        multiply(fragments.rest[Index], inputs(stageOffset, column));
+      if constexpr (kCloses)
+        if (closesAt(column + kProductDepth, k)) {
+          ptx::commitProducts();
+          waitProducts();
+          closeGroup(stageOffset, groupAt(column));
+          pinOpen();
+          ptx::beginProducts();
+        }
+      multiplyFrom<Index + 1>(fragments, stageOffset, depth, k);
+    }
+  }
+
+  /// Multiplies the columns of a stage. Products of a step are under way while the next one's
+  /// weights are decoded.
+  template <bool Rest> __device__ void multiplyStage(u32 stageOffset, int k) {
+#pragma unroll
+    for (int depth = 0; depth < kTileDepth; depth += kStepDepth) {
+      u32 words[kStepWords];
+      loadWeights(words, memory + stageOffset + warp.rowTile(0) * Weights::kTileBytes +
+                             depth / kBlockDepth * kBlockBytes);
+      Fragments<Rest> fragments;
+      decode<0>(fragments, words, stageOffset, depth);
+      if (depth == 0)
+        pinOpen();
+      ptx::beginProducts();
+      multiplyFrom<0>(fragments, stageOffset, depth, k);
+      ptx::commitProducts();
+    }
+    waitProducts();
+  }
+
+  template <bool Rest> __device__ void run();
+};
+
+/// Copies, multiplies and closes segments until the share of k is done.
+template <bool Rest> __device__ void Work::run() {
+  WeightWay weights(launch, tile, base);
+  SwizzledInputs inputs(launch, tile);
+  int steps = (end - begin + kTileDepth - 1) / kTileDepth;
+  // Weights do not depend on the kernels before this one.
+#pragma unroll
+  for (int step = 0; step < kStages - 1; ++step)
+    if (step < steps)
+      weights.copy(base + step * kStageBytes, begin + step * kTileDepth);
+  ptx::waitForEarlierKernels();
+#pragma unroll
+  for (int step = 0; step < kStages - 1; ++step) {
+    if (step < steps)
+      inputs.copy(base + step * kStageBytes, begin + step * kTileDepth);
+    ptx::commitCopies();
+  }
+  u32 reading = 0, writing = (kStages - 1) * kStageBytes; // stages, by their offset
+  u32 parity = 0;
+#pragma unroll 1
+  for (int k = begin; k < end; k += kTileDepth) {
+    weights.wait(base + reading, parity);
+    ptx::waitCopies<kStages - 2>();
+    ptx::publishOperands();
+    __syncthreads();
+    int next = k + (kStages - 1) * kTileDepth;
+    if (next < end) {
+      weights.copy(base + writing, next);
+      inputs.copy(base + writing, next);
+    }
+    ptx::commitCopies();
+    if constexpr (kScaleCodes)
+      Decoded::decode(memory, reading, warp.index, warp.rowTile(0), k,
+                      launch.buffer<const float>(kSuperScales));
+    multiplyStage<Rest>(reading, k);
+    if constexpr (kSegments > 1)
+      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
+        closeSegment();
+    writing = reading;
+    reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
+    parity ^= reading == 0;
+  }
+  loadTotal();
+  weights.finish();
+  ptx::waitCopies<0>();
+  __syncthreads();
+}
+
+} // namespace
+
+__device__ void run(const Launch &launch) {
+  u32 misplaced = ptx::sharedAddress(shared) % kSwizzleAlignment;
+  runBlock<Work>(launch, shared + (misplaced ? kSwizzleAlignment - misplaced : 0));
+}
