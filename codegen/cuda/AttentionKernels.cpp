@@ -157,7 +157,6 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
   CudaVariant variant("AttentionDecode", op, kThreads);
   describe(variant, op);
   variant.integer("stages", stages);
-  variant.integer("shared_bytes", shape.decodeBytes(stages));
   variant.shared(shape.decodeBytes(stages));
   variant.extent(
       segments + " min (" +
@@ -186,7 +185,6 @@ static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &
   describe(variant, op);
   variant.integer("tile_tokens", tokens);
   variant.integer("row_warps", rowWarps);
-  variant.integer("shared_bytes", bytes);
   variant.shared(bytes);
   variant.extent("(" + shape.rows + " ceildiv " + std::to_string(tokens) + ") + " +
                  shape.sequences);

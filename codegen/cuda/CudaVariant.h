@@ -6,6 +6,8 @@
 #include "codegen/cuda/CudaArchitecture.h"
 #include "dialects/llm/LaunchScalars.h"
 #include "llvm/ADT/StringExtras.h"
+#include <functional>
+#include <numeric>
 
 namespace ingot::codegen {
 
@@ -28,7 +30,8 @@ public:
         buffers(op->getNumOperands() + op->getNumResults()),
         scalars(int64_t(llm::launchScalars(op).size())) {}
 
-  /// Dynamic shared memory in bytes; templates find it as `extern __shared__`.
+  /// Dynamic shared memory in bytes; templates find it as `extern __shared__` and as the constant
+  /// `shared_bytes`, to which they hold the size of what they keep there.
   void shared(int64_t bytes) { sharedBytes = bytes; }
 
   /// The next tensor map: operand `value` of `op` is `rows` rows, over the program's dims, of
@@ -45,6 +48,11 @@ public:
                  int64_t boxRows, int64_t boxBytes, const TensorCopy &copy = {}) {
     tensorMap(op, value, std::to_string(rows), rowBytes, boxRows, boxBytes, copy);
   }
+
+  /// Blocks of a cluster along x, y and z, at most 8 together; the grid's extents are multiples of
+  /// them, as expressions show (`T ceildiv 128 * 2`). From sm_90 on. Templates find how many
+  /// blocks a cluster has as `cluster_blocks`.
+  void cluster(llvm::ArrayRef<int64_t> extents) { clusterExtents = extents.vec(); }
 
   /// Blocks that must fit on a multiprocessor together; bounds the registers of a thread.
   void blocksPerMultiprocessor(int64_t count) { integer("blocks_per_sm", count); }
@@ -74,7 +82,13 @@ public:
     integer("tensor_maps", int64_t(tensorMaps.size()));
     if (!expected.empty())
       text("expects", llvm::join(expected, " "));
+    if (!clusterExtents.empty())
+      integer("cluster_blocks", std::accumulate(clusterExtents.begin(), clusterExtents.end(),
+                                                int64_t(1), std::multiplies<>()));
+    if (sharedBytes > 0 && !states("shared_bytes"))
+      integer("shared_bytes", sharedBytes);
     engine::KernelVariant variant = VariantBuilder::take();
+    variant.cluster = clusterExtents;
     variant.block = {threads};
     variant.sharedBytes = sharedBytes;
     variant.tensorMaps = std::move(tensorMaps);
@@ -85,6 +99,7 @@ public:
 
 private:
   int64_t threads, buffers, scalars, sharedBytes = 0;
+  std::vector<int64_t> clusterExtents;
   std::string workspaceBytes;
   llvm::SmallVector<engine::TensorMapAttr, 0> tensorMaps;
   llvm::SmallVector<std::string> expected;

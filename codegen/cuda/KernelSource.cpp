@@ -144,6 +144,11 @@ llvm::Expected<KernelSource> codegen::kernelSource(engine::KernelOp kernel,
   if (!buffers || !scalars || !kernel.getConstants().getAs<IntegerAttr>("threads"))
     return llvm::createStringError(
         "INGOT-E4002: the constants 'buffers', 'scalars' and 'threads' are needed");
+  // Templates hold what they keep in shared memory to this constant.
+  auto shared = kernel.getConstants().getAs<IntegerAttr>("shared_bytes");
+  if ((shared ? shared.getInt() : 0) != int64_t(kernel.getSharedBytes()))
+    return llvm::createStringError("INGOT-E4002: the constant 'shared_bytes' is not the " +
+                                   llvm::Twine(kernel.getSharedBytes()) + " bytes of the launch");
   llvm::Expected<std::string> constants = constantsText(kernel);
   if (!constants)
     return constants.takeError();

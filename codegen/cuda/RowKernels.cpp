@@ -258,7 +258,6 @@ static Declined addDeltaRule(llm::GatedDeltaRuleOp op, const CudaArchitecture &a
   variant.gatedDeltaRule(op);
   variant.integer("tile_rows", kRows);
   variant.integer("tile_columns", kColumns);
-  variant.integer("shared_bytes", 4 * floats);
   variant.shared(4 * floats);
   variant.tiles(llvm::divideCeil(op.valueDim(), kColumns));
   kernels.push_back(variant.take());

@@ -112,7 +112,7 @@ void executeLoad(Warp &warp, const Op &op) {
     if (!from || !findLandings(warp, op, lane, bytes, 16, landings))
       return;
     if (warp.fullChecks)
-      warp.launch->tracker->access(warp, lane, source, bytes, AccessKind::Read);
+      warp.launch->tracker->copy(warp, lane, source, bytes, AccessKind::Read);
     issueLoads(warp, landings, bytes, [from, bytes](const Landing &landing) {
       std::memcpy(landing.block->shared + landing.target - sharedBase, from, bytes);
     });
@@ -146,7 +146,7 @@ void executeStore(Warp &warp, const Op &op) {
       warp.block->races->beginBulkRead(warp, uint32_t(from - warp.block->shared) + sharedBase,
                                        bytes);
     if (warp.fullChecks)
-      warp.launch->tracker->access(warp, lane, target, bytes, AccessKind::Write);
+      warp.launch->tracker->copy(warp, lane, target, bytes, AccessKind::Write);
     issueStore(warp, lane, [to, from, bytes] { std::memcpy(to, from, bytes); });
   }
 }
@@ -247,7 +247,7 @@ void trackTensor(Warp &warp, uint32_t lane, const TensorCopy &copy, AccessKind k
   if (warp.fullChecks)
     copy.forEachRun([&](uint64_t address, uint32_t, uint32_t bytes) {
       if (address)
-        warp.launch->tracker->access(warp, lane, address, bytes, kind);
+        warp.launch->tracker->copy(warp, lane, address, bytes, kind);
     });
 }
 

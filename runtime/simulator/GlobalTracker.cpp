@@ -94,7 +94,23 @@ void GlobalTracker::access(Warp &warp, const uint64_t (&addresses)[warpSize], ui
   }
 }
 
+void GlobalTracker::copy(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes,
+                         AccessKind kind) {
+  access(warp, lane, address, bytes, kind);
+  std::lock_guard<std::mutex> lock(mutex);
+  if (kind != AccessKind::Read)
+    return copied.insert(address, bytes);
+  if (predecessor && warp.gridWaited && !warp.copiesFenced &&
+      predecessor->written.contains(address, bytes) &&
+      !predecessor->copied.contains(address, bytes))
+    warp.report(lane, FindingKind::AsyncRace,
+                "an asynchronous copy reads global memory that " + predecessor->kernels +
+                    " stored, without a fence.proxy.async since griddepcontrol.wait",
+                address);
+}
+
 void GlobalTracker::addTo(PredecessorAccesses &accesses) const {
+  accesses.copied.insertAll(copied);
   accesses.written.insertAll(written);
   accesses.read.insertAll(read);
 }

@@ -26,6 +26,7 @@ private:
 struct PredecessorAccesses {
   std::string kernels; // their names
   WordSet written, read;
+  WordSet copied; ///< of those written, by bulk copies
 };
 
 /// Follows the accesses of one launch to global memory. Used by all threads of the launch.
@@ -38,6 +39,8 @@ public:
   /// One lane's access, such as that of an asynchronous copy.
   void access(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind,
               bool ordered = false);
+  /// An access of a bulk copy. What predecessors stored is read behind a fence of proxies only.
+  void copy(Warp &warp, uint32_t lane, uint64_t address, uint32_t bytes, AccessKind kind);
   /// Adds what this launch touched.
   void addTo(PredecessorAccesses &accesses) const;
 
@@ -48,7 +51,7 @@ private:
 
   const PredecessorAccesses *predecessor;
   std::mutex mutex;
-  WordSet written, read;
+  WordSet written, read, copied;
   static constexpr uint64_t pageBytes = 4096;
   /// Per byte the number of the block that wrote it, plus one.
   std::unordered_map<uint64_t, std::unique_ptr<std::array<uint32_t, pageBytes>>> writers;

@@ -142,7 +142,7 @@ void Unit::beginWarps(Block &block, uint8_t *registers, uint8_t *local) {
     warp.clusterPhase = 0;
     warp.clusterArrived = false;
     warp.fullChecks = launch->modes.fullChecks;
-    warp.gridWaited = false;
+    warp.gridWaited = warp.copiesFenced = false;
     warp.polled = false;
     warp.idleTurns = 0;
     warp.local = local + index * program.localBytes * warpSize;

@@ -142,7 +142,8 @@ struct Warp {
   uint32_t barrierResult = noSlot; // predicate or register that the barrier's reduction sets
   bool fullChecks = false;
   bool gridWaited = false;
-  bool polled = false;  // this turn ended at a barrier that is not complete
+  bool copiesFenced = false; // since then, over global memory
+  bool polled = false;       // this turn ended at a barrier that is not complete
   size_t idleTurns = 0; // that ended so one after the other, since anything happened in the unit
   uint8_t *local = nullptr;
   std::vector<LaneGroup> groups;

@@ -277,33 +277,35 @@ void decodeLoadStore(Decoder &d, bool load) {
   d.emit();
 }
 
-/// Flags: whether it is one of the asynchronous proxy's over shared memory.
+enum FenceFlag : uint16_t { AsyncShared = 1, AsyncGlobal = 2 };
+
 void executeFence(Warp &warp, const Op &op) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (op.flags && warp.block->races)
+  if (op.flags & AsyncShared && warp.block->races)
     warp.block->races->proxyFence(warp);
+  if (op.flags & AsyncGlobal)
+    warp.copiesFenced = warp.gridWaited;
 }
 
 /// Fences order nothing that the interpreter would reorder; their absence is the race detector's.
 void decodeFence(Decoder &d) {
-  bool async = false, isGlobal = false;
+  bool async = false, isGlobal = false, isShared = false;
   while (!d.atEnd()) {
-    if (d.take("async")) {
+    if (d.take("async"))
       async = true;
-      continue;
-    }
-    if (d.take("global")) {
+    else if (d.take("global"))
       isGlobal = true;
-      continue;
-    }
-    if (d.takeOneOf({"cta", "cluster", "gpu", "sys", "gl"}) < 0 &&
-        d.takeOneOf({"acq_rel", "sc", "proxy", "alias", "release", "acquire"}) < 0 &&
-        d.takeOneOf({"async::generic", "tensormap::generic", "mbarrier_init"}) < 0 &&
-        d.takeOneOf({"shared::cta", "shared::cluster"}) < 0 &&
-        d.takeOneOf({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"}) < 0)
+    else if (d.takeOneOf({"shared::cta", "shared::cluster"}) >= 0)
+      isShared = true;
+    else if (d.takeOneOf({"cta", "cluster", "gpu", "sys", "gl"}) < 0 &&
+             d.takeOneOf({"acq_rel", "sc", "proxy", "alias", "release", "acquire"}) < 0 &&
+             d.takeOneOf({"async::generic", "tensormap::generic", "mbarrier_init"}) < 0 &&
+             d.takeOneOf({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"}) < 0)
       d.fail("modifier ." + std::string(d.peek()) + " is not supported");
   }
-  d.op.flags = async && !isGlobal;
+  // Without a state space it is over all of them.
+  if (async)
+    d.op.flags = uint16_t((isGlobal ? 0 : AsyncShared) | (isShared ? 0 : AsyncGlobal));
   d.op.run = executeFence;
   d.emit();
 }

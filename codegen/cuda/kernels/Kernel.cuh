@@ -16,7 +16,8 @@ using u64 = unsigned long long;
 
 // Generated: `namespace constants` with every constant of the kernel (integers as i64, reals as
 // double), and besides `threads` (of a block), `buffers`, `scalars` and
-// `tensor_maps`.
+// `tensor_maps`; `shared_bytes` where the launch has dynamic shared memory, `cluster_blocks` where
+// it has clusters.
 #include "Constants.cuh"
 
 #define INGOT_DEVICE static __device__ __forceinline__

@@ -28,6 +28,16 @@ ToyOptions forgedToy() {
   return options;
 }
 
+/// One whose last kernel reads, for a device, all logits of the step by a tensor map.
+ToyOptions mappedToy() {
+  ToyOptions options = forgedToy();
+  options.tensorMaps = {{3, 0, 256, 8, 64, ingot::kF32, 64}};
+  options.mapRowsDim = "L";
+  options.fencedMaps = true;
+  options.cluster = {1, 1};
+  return options;
+}
+
 /// Runs three requests, one of them with penalties, two with masks, until they end.
 void serve(const std::vector<uint8_t> &file) {
   AlignedBytes bytes(file);
@@ -190,10 +200,55 @@ TEST(ForgedFuzz, EveryPlaceInTheArenaIsAnothers) {
   EXPECT_GT(forger.outcomes["INGOT-E5010"], 300);
 }
 
+TEST(ForgedFuzz, EveryNumberOfATensorMapIsAnother) {
+  using namespace ingot::schema;
+  constexpr uint64_t hostile[] = {0,  1,   2,   3,   15,  16,     32,         48,
+                                  64, 128, 256, 272, 512, 0xffff, 0x7fffffff, 0xffffffff};
+  Forger forger(mappedToy());
+  ASSERT_EQ(endOf(forger.copy()), 0);
+  auto change = [&](const std::string &what, auto to) {
+    std::vector<uint8_t> file = forger.copy();
+    const Target *target = GetEngine(forger.metadata(file))->targets()->Get(0);
+    to(*target->kernels()->Get(1));
+    forger.attempt(std::move(file), what);
+  };
+  for (uint64_t value : hostile) {
+    for (uint16_t field : {TensorMap::VT_BUFFER, TensorMap::VT_BOX_ROWS, TensorMap::VT_BOX_BYTES,
+                           TensorMap::VT_SWIZZLE})
+      change("field " + std::to_string(field), [&](const Kernel &kernel) {
+        set<uint32_t>(kernel.tensor_maps()->Get(0), field, uint32_t(value));
+      });
+    change("bytes of a row", [&](const Kernel &kernel) {
+      set<uint64_t>(kernel.tensor_maps()->Get(0), TensorMap::VT_ROW_BYTES, value << value % 32);
+    });
+    change("element", [&](const Kernel &kernel) {
+      set<uint8_t>(kernel.tensor_maps()->Get(0), TensorMap::VT_ELEMENT, uint8_t(value));
+    });
+    for (size_t axis : {0, 1})
+      change("cluster", [&](const Kernel &kernel) {
+        const_cast<flatbuffers::Vector<uint32_t> *>(kernel.cluster())
+            ->Mutate(axis, uint32_t(value));
+      });
+    for (bool isDim : {true, false})
+      change("rows", [&](const Kernel &kernel) {
+        auto *nodes = const_cast<flatbuffers::Vector<const ExprNode *> *>(
+            kernel.tensor_maps()->Get(0)->step_rows()->nodes());
+        auto *node = const_cast<ExprNode *>(nodes->Get(0));
+        *node = ExprNode(int64_t(value), isDim ? ExprOp::Dim : ExprOp::Const);
+      });
+  }
+  change("fenced", [&](const Kernel &kernel) {
+    set<uint8_t>(kernel.tensor_maps()->Get(0), TensorMap::VT_FENCED, 0);
+  });
+  EXPECT_GT(forger.outcomes["INGOT-E5006"], 90);
+  EXPECT_GT(forger.outcomes["INGOT-E5007"], 5);
+  EXPECT_GT(forger.outcomes[""], 5);
+}
+
 TEST(ForgedFuzz, WordsOfTheMetadataAreOthers) {
   constexpr uint32_t hostile[] = {0,      1,          2,          3,          0x7f,      0xff,
                                   0xffff, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff};
-  Forger forger(forgedToy());
+  Forger forger(mappedToy());
   std::mt19937_64 random(7);
   for (int i = 0; i < 6000 && !testing::Test::HasFailure(); ++i) {
     std::vector<uint8_t> file = forger.copy();

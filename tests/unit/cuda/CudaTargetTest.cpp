@@ -2,6 +2,8 @@
 // What compiling a unit for a GPU gives: with binaries, as PTX alone, and out of a cache.
 #include "codegen/cuda/CudaTarget.h"
 #include "codegen/BuildCache.h"
+#include "codegen/cuda/CudaTemplates.h"
+#include "codegen/cuda/KernelEvidence.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "dialects/engine/EngineOps.h"
 
@@ -121,6 +123,77 @@ TEST_F(CudaTargetTest, PtxAndBinaryAreKeptApart) {
   EXPECT_EQ(kernels(), "one.cubin+ one.cubin+ ");
   for (const char *name : {"one.cubin", "one.ptx"})
     EXPECT_EQ(kept[name].bytes, plain[name].bytes) << name;
+}
+
+TEST_F(CudaTargetTest, CopiesOfActivationsAreFenced) {
+  auto compileWith = [&](const std::string &more) {
+    std::string constants = kKernel;
+    constants.replace(constants.find("tensor_maps = 0"), 15, "tensor_maps = 1");
+    constants.replace(constants.find("block [32, 1, 1]\n"), 17,
+                      "block [32, 1, 1] maps [#engine.tensor_map<buffer = 0, rows = \"T\" x 64, "
+                      "box = 8 x 64, element = bf16" +
+                          more + ">]\n");
+    std::string text = "engine.dim @T \"step\" 1 to 64\n"
+                       "engine.unit @gpu <\"sm_90a\", backend = \"cuda\", arch = \"sm_90a\", "
+                       "preference = 90> {\n  engine.kernel @one" +
+                       constants + "}\n";
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    EXPECT_TRUE(module);
+    std::string ptx;
+    auto made = cudaTarget().compile(unit(), {});
+    EXPECT_TRUE(succeeded(made));
+    for (const CompiledLibrary &library : *made)
+      ptx += library.kind == "ptx" ? library.bytes : "";
+    return ptx;
+  };
+  EXPECT_EQ(compileWith("").find("fence.proxy.async"), std::string::npos);
+  std::string ptx = compileWith(", swizzle = 64, fenced = true");
+  EXPECT_LT(ptx.find("griddepcontrol.wait"), ptx.find("fence.proxy.async.global")) << ptx;
+  EXPECT_NE(ptx.find("fence.proxy.async.global"), std::string::npos) << ptx;
+}
+
+TEST_F(CudaTargetTest, BinariesWithoutTheirFenceAreRefused) {
+  compile({});
+  auto kernel = *unit().getBody().getOps<engine::KernelOp>().begin();
+  CubinFacts facts;
+  facts.architecture = 80;
+  facts.kernel = "one";
+  const CudaArchitecture &architecture = *findCudaArchitecture("sm_80");
+  auto missing = [&] { return missingEvidence(kernel, facts, architecture).value_or(""); };
+  EXPECT_EQ(missing(), "");
+  auto map = engine::TensorMapAttr::get(&context, 0, engine::getExpr(&context, "8"), 64, 8, 64,
+                                        Type(), 0, /*fenced=*/true);
+  kernel.setTensorMapsAttr(ArrayAttr::get(&context, {map}));
+  EXPECT_EQ(missing(), "it has no fence before its copies of what launches write");
+  facts.instructions["FENCE"] = 1;
+  EXPECT_EQ(missing(), "");
+}
+
+TEST_F(CudaTargetTest, SharedMemoryIsStatedOnce) {
+  compile({});
+  auto kernel = *unit().getBody().getOps<engine::KernelOp>().begin();
+  const CudaArchitecture &architecture = *findCudaArchitecture("sm_80");
+  kernel.setSharedBytes(1024);
+  llvm::Expected<KernelSource> source = kernelSource(kernel, architecture);
+  ASSERT_FALSE(source);
+  EXPECT_EQ(llvm::toString(source.takeError()),
+            "INGOT-E4002: the constant 'shared_bytes' is not the 1024 bytes of the launch");
+  // Each template with dynamic shared memory holds it to what it keeps there.
+  int dynamic = 0;
+  for (const CudaTemplate &file : cudaTemplates()) {
+    if (!file.name.ends_with(".cu") || !file.text.contains("extern __shared__"))
+      continue;
+    ++dynamic;
+    std::string whole = cudaTemplateText(file.name);
+    bool isHeld = false;
+    for (llvm::StringRef left = whole; !left.empty() && !isHeld;) {
+      left = left.substr(left.find("static_assert("));
+      isHeld = left.take_until([](char c) { return c == ';'; }).contains("constants::shared_bytes");
+      left = left.drop_front(std::min<size_t>(left.size(), 1));
+    }
+    EXPECT_TRUE(isHeld) << file.name.str();
+  }
+  EXPECT_GE(dynamic, 4);
 }
 
 TEST_F(CudaTargetTest, ALogOfSerialisedProductsFailsTheBuild) {

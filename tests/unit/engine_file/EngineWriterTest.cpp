@@ -34,7 +34,13 @@ engine.unit @host <"x86-64-v3", backend = "x86", arch = "x86-64", preference = 3
   engine.buffer @bias "weight" i8 [#engine.expr<"3">] bytes <"3"> weight @bias
   engine.library @kernels "host_shared_object"
   engine.kernel @matmul from "matmul" constants {k = 8 : i64} guards [#engine.range<"T", 1, 16>]
-      scratch 96 library @kernels facts {object_bytes = "9"} epilogue {
+      scratch 96 cluster [1]
+      maps [#engine.tensor_map<buffer = 0, rows = "T" x 32, box = 8 x 32, element = f32,
+                               swizzle = 32>,
+            #engine.tensor_map<buffer = 1, rows = 4 x 32, box = 4 x 16>,
+            #engine.tensor_map<buffer = 3, rows = "T min 16" x 16, box = 8 x 16, element = bf16,
+                               fenced = true>]
+      library @kernels facts {object_bytes = "9"} epilogue {
   ^bb0(%sum: f32):
     %0 = math.tanh %sum : f32
     engine.yield %0 : f32

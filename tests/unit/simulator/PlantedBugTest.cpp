@@ -158,6 +158,24 @@ TEST_F(ProgrammaticLaunchTest, NothingBeforeASynchronizedStreamIsStillRunning) {
   }
 }
 
+TEST_F(ProgrammaticLaunchTest, CopiesReadBehindAFence) {
+  auto copies = [](const std::string &fence) {
+    return ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar; mov.u32 %r20, s;"
+           "mov.u32 %r21, bar; setp.ne.u32 %p1, %r1, 0; @%p1 bra TRY;"
+           "mbarrier.init.shared.b64 [%r21], 1; fence.proxy.async.shared::cta;"
+           "mbarrier.arrive.expect_tx.shared.b64 _, [%r21], 128; griddepcontrol.wait;" +
+           fence +
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%d0], 128, "
+           "[%r21]; TRY: bar.warp.sync -1; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r21], 0;"
+           "@!%p2 bra W;";
+  };
+  const char *expected = "stored, without a fence.proxy.async since griddepcontrol.wait";
+  runPair(copies("fence.proxy.async.global;"), "");
+  runPair(copies("fence.proxy.async;"), "");
+  runPair(copies(""), expected);
+  runPair(copies("fence.proxy.async.shared::cta;"), expected);
+}
+
 TEST_F(ProgrammaticLaunchTest, NeverWaits) { runPair("", "without griddepcontrol.wait"); }
 
 struct CheckerTest : Simulator {
