@@ -57,7 +57,6 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Mat
   variant.integer("token_blocks", tile.tokenBlocks);
   variant.integer("tile_depth", plan.depth);
   variant.integer("stages", plan.stages);
-  variant.integer("shared_bytes", plan.shared);
   variant.integer("input_alignment", method.needs.inputAlignment);
   variant.shared(plan.shared + (method.needs.inputAlignment > kDynamicAlignment
                                     ? method.needs.inputAlignment
