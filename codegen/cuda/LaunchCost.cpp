@@ -102,7 +102,7 @@ public:
       work.bytes += bytesOf(argument, launch, kernel, step);
     work.peak = part.peak(isMatmul(kernel) ? inputOf(kernel) : ProductType::Halves);
     work.rate =
-        part.rate(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves, MmaFamily::MmaSync);
+        part.rate(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves, familyOf(kernel));
     if (isMatmul(kernel)) {
       work.operations = 2.0 * double(constant(kernel, "weight_rows")) *
                         double(constant(kernel, "k")) * double(rowsOf(launch, kernel, step));
@@ -158,8 +158,7 @@ private:
   static bool isTiled(engine::KernelOp kernel) { return constant(kernel, "warps_along") > 0; }
   static bool isMatmul(engine::KernelOp kernel) { return kernel.getSource().starts_with("Matmul"); }
 
-  /// What a product on tensor cores does, by the names of MatmulTensor's constants; "wgmma" says
-  /// 1 where weights are in registers and 2 where they are in shared memory.
+  /// What a product on tensor cores does, by the names of MatmulTensor's constants.
   MatmulWork productWork(engine::LaunchOp launch, engine::VariantAttr variant,
                          engine::KernelOp kernel, const Step &step) const {
     int64_t experts = reached(launch, kernel, step), k = constant(kernel, "k");
@@ -174,7 +173,7 @@ private:
     work.inputBits =
         constant(kernel, "input_type") == kI8 || inputOf(kernel) == ProductType::Float8 ? 8 : 16;
     work.type = productOf(kernel);
-    work.family = MmaFamily(constant(kernel, "wgmma"));
+    work.family = familyOf(kernel);
     WarpTile warp = {constant(kernel, "row_tiles"),
                      constant(kernel, "token_blocks"),
                      work.weightBits,
@@ -207,16 +206,25 @@ private:
     return bytes;
   }
 
+  /// MatmulGroup has weights in registers; constant "wgmma" is for other templates: 1 where weights
+  /// are in registers and 2 where they are in shared memory.
+  static MmaFamily familyOf(engine::KernelOp kernel) {
+    return kernel.getSource() == "MatmulGroup" ? MmaFamily::WgmmaRegisters
+                                               : MmaFamily(constant(kernel, "wgmma"));
+  }
+
   static ProductType inputOf(engine::KernelOp kernel) {
     int64_t input = constant(kernel, "input_type");
     return input == kI8     ? ProductType::Integers
            : input == kE4m3 ? ProductType::Float8
                             : ProductType::Halves;
   }
-  /// What the instructions multiply: e4m3 goes by way of f16 where its own sums are short.
+  /// What the instructions multiply: e4m3 goes by way of f16 where the sums of its mma.sync are
+  /// short.
   ProductType productOf(engine::KernelOp kernel) const {
     ProductType input = inputOf(kernel);
-    bool widened = input == ProductType::Float8 && architecture.fp8SumBits < kHalfSumBits;
+    bool widened = input == ProductType::Float8 && architecture.fp8SumBits < kHalfSumBits &&
+                   familyOf(kernel) == MmaFamily::MmaSync;
     return widened ? ProductType::Halves : input;
   }
 

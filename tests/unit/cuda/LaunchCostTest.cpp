@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 using namespace mlir;
 using namespace ingot;
@@ -94,6 +95,21 @@ TEST(LaunchCost, CountsInstructionsOfTheBinaryAndKnowsFamilies) {
   EXPECT_TRUE(bound().starts_with("1:memory ")) << bound().str();
   seconds(2000, 0);
   EXPECT_TRUE(bound().contains(" 512:issue ")) << bound().str();
+}
+
+TEST(LaunchCost, KnowsThatMatmulGroupIsOfWgmma) {
+  MLIRContext context;
+  context.loadDialect<engine::EngineDialect>();
+  auto at512 = [&](llvm::StringRef source) {
+    std::string text = kUnit;
+    size_t at = text.find("MatmulTensor");
+    text.replace(at, strlen("MatmulTensor"), source.str());
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    engine::UnitOp unit = *module->getOps<engine::UnitOp>().begin();
+    stateCosts(unit, *findCudaArchitecture("sm_90a"));
+    return numbers(unit, "product", "predicted_us").at(512);
+  };
+  EXPECT_LT(at512("MatmulGroup"), at512("MatmulTensor"));
 }
 
 TEST(LaunchCost, StatesWhatEachLaunchMovesAndComputes) {
