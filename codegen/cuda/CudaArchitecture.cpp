@@ -96,7 +96,8 @@ double of(const ProductRates &rates, ProductType type) {
 double CudaPart::peak(ProductType type) const { return of(sheet, type); }
 
 double CudaPart::rate(ProductType type, MmaFamily family) const {
-  return family == MmaFamily::MmaSync ? of(sheet, type) * mmaShare : of(reached, type);
+  bool hasWgmma = reached.halves > 0;
+  return family == MmaFamily::MmaSync || !hasWgmma ? of(sheet, type) * mmaShare : of(reached, type);
 }
 
 llvm::ArrayRef<CudaArchitecture> ingot::codegen::cudaArchitectures() {

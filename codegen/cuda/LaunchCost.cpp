@@ -102,7 +102,7 @@ public:
       work.bytes += bytesOf(argument, launch, kernel, step);
     work.peak = part.peak(isMatmul(kernel) ? inputOf(kernel) : ProductType::Halves);
     work.rate =
-        part.rate(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves, MmaFamily::MmaSync);
+        part.rate(isMatmul(kernel) ? productOf(kernel) : ProductType::Halves, familyOf(kernel));
     if (isMatmul(kernel)) {
       work.operations = 2.0 * double(constant(kernel, "weight_rows")) *
                         double(constant(kernel, "k")) * double(rowsOf(launch, kernel, step));
@@ -173,8 +173,7 @@ private:
     work.inputBits =
         constant(kernel, "input_type") == kI8 || inputOf(kernel) == ProductType::Float8 ? 8 : 16;
     work.type = productOf(kernel);
-    work.family =
-        kernel.getSource() == kGroupMethod.source ? kGroupMethod.family : kTensorMethod.family;
+    work.family = familyOf(kernel);
     WarpTile warp = {constant(kernel, "row_tiles"),
                      constant(kernel, "token_blocks"),
                      work.weightBits,
@@ -205,6 +204,10 @@ private:
           buffer && buffer.getRole() == "weight")
         bytes += bytesOf(argument, launch, kernel, step);
     return bytes;
+  }
+
+  static MmaFamily familyOf(engine::KernelOp kernel) {
+    return kernel.getSource() == kGroupMethod.source ? kGroupMethod.family : kTensorMethod.family;
   }
 
   static ProductType inputOf(engine::KernelOp kernel) {

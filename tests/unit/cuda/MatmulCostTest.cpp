@@ -63,6 +63,20 @@ template <class Change> void expectMonotone(MatmulWork work, Change change) {
   }
 }
 
+TEST(MatmulCost, ratesOfPartsAreThoseReached) {
+  for (const CudaArchitecture &architecture : cudaArchitectures())
+    for (const CudaPart &part : architecture.parts)
+      for (ProductType type : {ProductType::Halves, ProductType::Float8, ProductType::Integers})
+        for (MmaFamily family :
+             {MmaFamily::MmaSync, MmaFamily::WgmmaRegisters, MmaFamily::WgmmaShared}) {
+          EXPECT_GT(part.rate(type, family), 0) << part.name.str();
+          EXPECT_LE(part.rate(type, family), part.peak(type)) << part.name.str();
+        }
+  EXPECT_EQ(h200().rate(ProductType::Float8, MmaFamily::WgmmaShared), 1580e12);
+  EXPECT_EQ(h200().rate(ProductType::Halves, MmaFamily::WgmmaRegisters), 790e12);
+  EXPECT_LT(h200().rate(ProductType::Halves, MmaFamily::MmaSync), 790e12);
+}
+
 TEST(MatmulCost, moreWorkTakesNoLess) {
   for (const MatmulWork &work : {fewTokens(), prompt()}) {
     expectMonotone(work, [](MatmulWork &more, int64_t step) { more.tokens = 64 * step; });
