@@ -15,6 +15,7 @@ constexpr int64_t kLeastGroup = 32;
 /// The swizzle of the tokens' side goes by addresses.
 constexpr int64_t kSwizzleAlignment = 1024;
 
+constexpr int64_t kWarpGroup = 4 * kWarpSize;
 /// Two warp groups have 64 rows each, and all tokens of the tile.
 constexpr Tile tileOf(int64_t most, int64_t tokenBlocks, bool shares) {
   return {most, 8, 1, 1, tokenBlocks, shares};
@@ -50,7 +51,11 @@ ProductType productOf(const MatmulShape &shape, const CudaArchitecture &) {
 llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
   llvm::SmallVector<Tile> tiles(std::begin(kFewTokens), std::end(kFewTokens));
   bool closes = groupOf(shape) > 0 || isFloat8(shape);
-  llvm::append_range(tiles, closes ? llvm::ArrayRef(kManyClosed) : llvm::ArrayRef(kManyWhole));
+  for (Tile tile : closes ? llvm::ArrayRef(kManyClosed) : llvm::ArrayRef(kManyWhole)) {
+    // One copy cannot bring rows that stand anywhere.
+    tile.producers = shape.experts == 0 ? kWarpGroup : 0;
+    tiles.push_back(tile);
+  }
   return tiles;
 }
 

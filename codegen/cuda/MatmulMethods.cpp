@@ -47,7 +47,8 @@ bool readsOnce(const Tile &tile) { return tile.most != INT64_MAX; }
 KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const MatmulMethod &method,
                            const Plan &plan, const CudaArchitecture &architecture) {
   const Tile &tile = plan.tile;
-  CudaVariant variant(method.source, op, tile.threads());
+  CudaVariant variant(method.source, op, tile.threads() + tile.producers);
+  variant.integer("producer_threads", tile.producers);
   int64_t segment = segmentOf(plan, shape, architecture), segments = segmentsOf(shape, segment);
   describeMatmul(variant, op, shape, segment);
   variant.integer("group", plan.group);
@@ -70,7 +71,8 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Mat
   variant.integer("float8_products", type == ProductType::Float8);
   variant.peak(architecture, type);
   method.describe(variant, shape, plan, architecture);
-  variant.expects("LDGSTS");
+  if (tile.producers == 0)
+    variant.expects("LDGSTS");
   if (architecture.hasTensorCopies()) {
     variant.expects("UTMALDG");
     addTensorMaps(variant, op, shape, plan);

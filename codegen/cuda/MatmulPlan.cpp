@@ -12,6 +12,8 @@ using namespace ingot::codegen;
 namespace {
 
 constexpr int64_t kMostStages = 6;
+/// Of a token in one copy, where tensor copies bring inputs.
+constexpr int64_t kSwizzledBytes = 128;
 /// Of a stage's barrier, where tensor copies fill stages; what they write is aligned to this.
 constexpr int64_t kBarrierBytes = 128;
 constexpr int64_t kMostTiles = engine::kCounterBytes / 4;
@@ -297,4 +299,10 @@ void codegen::addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const Matmul
   };
   add({op.getWeight(), blockDepth(shape), blockBytes(shape)});
   llvm::for_each(recordsOf(op, shape, plan.group), add);
+  if (plan.tile.producers > 0) {
+    auto type = cast<RankedTensorType>(op.getInput().getType());
+    variant.tensorMap(op, op.getInput(), llm::rowsOf(type).getText(), shape.k * shape.inputBytes,
+                      plan.tile.tokens(), kSwizzledBytes,
+                      {shape.input, kSwizzledBytes, /*isWritten=*/true});
+  }
 }

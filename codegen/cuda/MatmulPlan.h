@@ -18,7 +18,9 @@ struct Tile {
   int64_t along, across;         ///< warps
   int64_t rowTiles, tokenBlocks; ///< of a warp: 16 rows, 8 tokens
   bool shares;                   ///< whether blocks may share k
+  int64_t producers = 0;         ///< threads besides, which bring what the warps multiply
 
+  /// Those that multiply.
   int64_t threads() const { return along * across * kWarpSize; }
   int64_t rows() const { return along * rowTiles * kTileRows; }
   int64_t tokens() const { return across * tokenBlocks * kBlockTokens; }
@@ -90,7 +92,8 @@ int64_t segmentOf(const Plan &plan, const MatmulShape &shape, const CudaArchitec
 /// read less often.
 int64_t tokenGroup(const Plan &plan, const MatmulShape &shape, const CudaPart &part);
 
-/// Adds tensor maps of the weight and of what stages hold beside it.
+/// Adds tensor maps of the weight and of what stages hold beside it, and where other threads bring
+/// them of the inputs.
 void addTensorMaps(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
                    const Plan &plan);
 

@@ -22,7 +22,7 @@ such a weight with 16-bit activations, or of an f32 weight with f32 ones.
   listed.
 
 The last heading has each target's usual kernel template; a cell names a target that takes another.
-On GPUs `MatmulTensor` uses tensor cores, `MatmulSimple` does not.
+On GPUs `MatmulTensor` and `MatmulGroup` use tensor cores, `MatmulSimple` does not.
 Where groups and scale types vary from checkpoint to checkpoint, the usual ones are here.
 )";
 

@@ -213,6 +213,18 @@ const std::string *CompiledFunction::library(llvm::StringRef name) const {
   return nullptr;
 }
 
+bool CompiledFunction::changePtx(llvm::function_ref<std::string(const std::string &)> change) {
+  bool changed = false;
+  for (codegen::CompiledLibrary &one : compiled.libraries)
+    if (one.kind == "ptx") {
+      std::string text = change(one.bytes);
+      changed |= text != one.bytes;
+      one.bytes = std::move(text);
+    }
+  file = nullptr;
+  return changed;
+}
+
 std::string CompiledFunction::portablePtx() const {
   std::string text;
   for (const codegen::CompiledLibrary &one : compiled.libraries)

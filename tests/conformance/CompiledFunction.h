@@ -59,6 +59,9 @@ public:
   /// How the next runs are simulated, on CUDA targets.
   void simulateIn(const SimulatedMode &chosen) { mode = chosen; }
 
+  /// Replaces the PTX of all kernels by what `change` makes of it; whether that changed any.
+  bool changePtx(llvm::function_ref<std::string(const std::string &)> change);
+
   /// Calls `seen` after each launch.
   void observe(std::function<void(const ObservedLaunch &)> seen) { observer = std::move(seen); }
 

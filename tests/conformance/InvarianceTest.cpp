@@ -16,7 +16,7 @@ using namespace ingot::conformance;
 
 namespace {
 
-/// Rows of the large batch that every test looks at.
+/// Rows of the large batch that most tests look at.
 constexpr int64_t kTokens = 67;
 
 /// Rows that a value has for each token; 0 for weights.
@@ -51,31 +51,36 @@ Inputs pickRows(const Inputs &all, const std::vector<int64_t> &picked, func::Fun
 } // namespace
 
 /// The batches of some of the rows.
-static std::vector<std::vector<int64_t>> batches() {
+static std::vector<std::vector<int64_t>> batches(int64_t rows) {
   std::vector<int64_t> half;
-  for (int64_t i = 0; i < kTokens; i += 2)
-    half.push_back((i * 29 + 5) % kTokens);
-  std::vector<std::vector<int64_t>> batches = {half, {66, 0, 33}, {12, 13, 14, 15, 16, 17, 18, 19}};
-  for (int64_t row : {int64_t(0), int64_t(1), int64_t(16), int64_t(31), kTokens - 1})
+  for (int64_t i = 0; i < rows; i += 2)
+    half.push_back((i * 29 + 5) % rows);
+  std::vector<std::vector<int64_t>> batches = {
+      half, {rows - 1, 0, 33}, {12, 13, 14, 15, 16, 17, 18, 19}};
+  for (int64_t row : {int64_t(0), int64_t(1), int64_t(16), int64_t(31), rows - 1})
     batches.push_back({row});
+  // Of sizes between those.
+  if (rows > kTokens)
+    for (int64_t size : {14, 25, 50})
+      llvm::append_range(batches.emplace_back(), llvm::seq<int64_t>(7, 7 + size));
   return batches;
 }
 
 /// The dims of what checkInvariance runs.
 static std::vector<Dims> stepsOfBatches(const Case &which) {
   std::vector<Dims> steps = stepsOf(which, kTokens);
-  for (const std::vector<int64_t> &batch : batches()) {
+  for (const std::vector<int64_t> &batch : batches(kTokens)) {
     steps.push_back(steps.front());
     steps.back().T = int64_t(batch.size());
   }
   return steps;
 }
 
-void conformance::checkInvariance(const Case &which, CompiledFunction &compiled) {
-  Inputs all = makeInputs(compiled.function(), which, kTokens, 7);
+void conformance::checkInvariance(const Case &which, CompiledFunction &compiled, int64_t rows) {
+  Inputs all = makeInputs(compiled.function(), which, rows, 7);
   Inputs whole = all;
   std::vector<HostValue> expected = compiled.run(whole.arguments, whole.dims);
-  for (const std::vector<int64_t> &batch : batches()) {
+  for (const std::vector<int64_t> &batch : batches(rows)) {
     Inputs inputs = pickRows(all, batch, compiled.function());
     std::vector<HostValue> results = compiled.run(inputs.arguments, inputs.dims);
     ASSERT_EQ(results.size(), expected.size());

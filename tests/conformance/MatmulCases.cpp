@@ -687,6 +687,10 @@ std::vector<Case> conformance::matmulCases() {
   add(productCase({"i8", kFormats[3], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"bf16", kBlockFormats[2], "f32", 200, 2048}), {9, 70}, true);
   add(productCase({"f16", kFormats[2], "f16", 65, 96}), {1, 17});
+  // Tiles of many tokens, and e4m3 on both sides with groups.
+  for (auto [input, format] : {std::pair("bf16", 1), {"bf16", 6}, {"f8E4M3FN", 9}})
+    add(productCase({input, kFormats[format], "bf16", 136, 1040}), {129, 300});
+  add(productCase({"f8E4M3FN", kStoredFormats[5], "f32", 72, 656}), {1, 17, 70});
 
   // Groups of the input with scales of their own: narrower than the weight's, wider, or the same.
   auto addGrouped = [&](const Format &format, int64_t group, int64_t columns, int64_t depth,

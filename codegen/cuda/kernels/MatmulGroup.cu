@@ -2,7 +2,8 @@
 // llm.matmul by wgmma, for sm_90a: a warp group multiplies 64 rows of the weight, decoded in
 // registers, by 8 to 256 tokens, which it reads from shared memory. Blocks, shares of k and the
 // order of sums are those of MatmulTensor; but totals of segments stand in shared memory, so that
-// tiles of many tokens have registers for their open sums.
+// tiles of many tokens have registers for their open sums. In their blocks a warp more brings
+// weights and inputs to stages that the warp groups empty, each at its own pace.
 #define INGOT_WAITS_ITSELF
 #include "MatmulSums.cuh"
 #include "PtxWarpGroup.cuh"
@@ -62,8 +63,10 @@ struct Work : Block {
   Sums<float> total = {};   ///< in the end
   u32 accumulates = 0;      ///< whether the open sums have begun
   bool hasTotals = false;   ///< whether a segment was closed
+  WeightTensors weights;
 
-  using Block::Block;
+  __device__ Work(const Launch &launch, const Tile &tile, u8 *memory)
+      : Block(launch, tile, memory), weights(launch, tile, base) {}
 
   __device__ auto &result() { return total; }
 
@@ -195,14 +198,18 @@ struct Work : Block {
       multiply(fragments.of[Index], inputs(stageOffset, column));
       if constexpr (Rest)
         multiply(fragments.rest[Index], inputs(stageOffset, column));
-      if constexpr (kCloses)
-        if (closesAt(column + kProductDepth, k)) {
-          ptx::commitProducts();
-          waitProducts();
-          closeGroup(stageOffset, groupAt(column));
+      constexpr bool isLast = Index + 1 == kStepProducts;
+      bool closes = kCloses && closesAt(column + kProductDepth, k);
+      if (isLast || closes)
+        ptx::commitProducts();
+      if (closes) {
+        waitProducts();
+        closeGroup(stageOffset, groupAt(column));
+        if constexpr (!isLast) {
           pinOpen();
           ptx::beginProducts();
         }
+      }
       multiplyFrom<Index + 1>(fragments, stageOffset, depth, k);
     }
   }
@@ -217,21 +224,99 @@ struct Work : Block {
                              depth / kBlockDepth * kBlockBytes);
       Fragments<Rest> fragments;
       decode<0>(fragments, words, stageOffset, depth);
-      if (depth == 0)
+      if (depth == 0 || kCloses)
         pinOpen();
       ptx::beginProducts();
       multiplyFrom<0>(fragments, stageOffset, depth, k);
-      ptx::commitProducts();
     }
     waitProducts();
   }
 
   template <bool Rest> __device__ void run();
+  __device__ bool multiplies() const;
+  __device__ void produce() const;
+  template <bool Rest> __device__ void consume();
 };
+
+/// Registers of a thread that copies, and of one that multiplies: as many as 128 and kThreads of
+/// them leave each other.
+constexpr int kCopyRegisters = 40, kMultiplyRegisters = 232;
+static_assert(!kProduces || (constants::producer_threads == 128 && kThreads == 256));
+
+/// Brings all stages of the share of k, by one thread.
+__device__ void Work::produce() const {
+  int steps = (end - begin + kTileDepth - 1) / kTileDepth;
+  auto bringInputs = [&](u32 stage, int k) {
+#pragma unroll
+    for (int panel = 0; panel < kRowBytes / kSwizzledBytes; ++panel)
+      ptx::copyTensor(stage + kInputsOffset + panel * kPanelBytes,
+                      launch.maps[constants::tensor_maps - 1],
+                      k + panel * (kSwizzledBytes / kInputBytes), int(tile.tokens.first),
+                      stage + kBarrierOffset);
+  };
+  // Weights do not depend on the kernels before this one.
+  int first = int(least(steps, kStages));
+  for (int step = 0; step < first; ++step)
+    weights.copy(base + step * kStageBytes, begin + step * kTileDepth);
+  ptx::waitForEarlierKernels();
+  bool elected = weights.isCopying && ptx::isElected();
+  for (int step = 0; elected && step < first; ++step)
+    bringInputs(base + step * kStageBytes, begin + step * kTileDepth);
+  u32 stage = base, parity = 0;
+#pragma unroll 1
+  for (int step = kStages; step < steps; ++step) {
+    ptx::waitPhase(emptied(stage), parity);
+    weights.copy(stage, begin + step * kTileDepth);
+    if (elected)
+      bringInputs(stage, begin + step * kTileDepth);
+    stage = stage + kStageBytes == base + kStages * kStageBytes ? base : stage + kStageBytes;
+    parity ^= stage == base;
+  }
+}
+
+/// True for threads that multiply; others bring what these do, and are done then.
+__device__ bool Work::multiplies() const {
+  if (threadIdx.x < kThreads) {
+    ptx::takeRegisters<kMultiplyRegisters>();
+    return true;
+  }
+  ptx::releaseRegisters<kCopyRegisters>();
+  if (weights.isCopying)
+    produce();
+  return false;
+}
+
+/// Multiplies what is brought, and closes segments, until the share of k is done.
+template <bool Rest> __device__ void Work::consume() {
+  ptx::waitForEarlierKernels();
+  u32 reading = 0, parity = 0;
+#pragma unroll 1
+  for (int k = begin; k < end; k += kTileDepth) {
+    weights.wait(base + reading, parity);
+    if constexpr (kScaleCodes)
+      Decoded::decode(memory, reading, warp.index, warp.rowTile(0), k,
+                      launch.buffer<const float>(kSuperScales));
+    multiplyStage<Rest>(reading, k);
+    __syncwarp();
+    if (warp.lane == 0)
+      ptx::arrive(emptied(base + reading));
+    if constexpr (kSegments > 1)
+      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
+        closeSegment();
+    reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
+    parity ^= reading == 0;
+  }
+  loadTotal();
+  // Everyone has passed the last barrier.
+  ptx::syncFirst<kThreads>();
+  weights.finish();
+  ptx::syncFirst<kThreads>();
+}
 
 /// Copies, multiplies and closes segments until the share of k is done.
 template <bool Rest> __device__ void Work::run() {
-  WeightWay weights(launch, tile, base);
+  if constexpr (kProduces)
+    return consume<Rest>();
   SwizzledInputs inputs(launch, tile);
   int steps = (end - begin + kTileDepth - 1) / kTileDepth;
   // Weights do not depend on the kernels before this one.

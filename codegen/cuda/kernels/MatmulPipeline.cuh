@@ -10,7 +10,8 @@
 
 namespace matmul {
 
-constexpr int kThreads = int(constants::threads);
+/// Of the block, those that multiply: the first. Others bring what they multiply.
+constexpr int kThreads = int(constants::threads - constants::producer_threads);
 constexpr int kRowTiles = int(constants::warps_along * constants::row_tiles);
 constexpr int kTileTokens = int(constants::warps_across * constants::token_blocks * 8);
 constexpr int kTileRows = kRowTiles * 16;
@@ -74,6 +75,9 @@ constexpr i64 kExpertTiles = ceilDiv(constants::weight_rows, 16);
 static_assert(constants::experts < 2 || constants::weight_rows % 16 == 0);
 using Weights = Records<kBlockDepth, kBlockBytes>;
 
+/// Whether a warp behind those that multiply brings all they multiply, by tensor copies.
+constexpr bool kProduces = constants::producer_threads > 0;
+constexpr u32 kCopyingWarp = kProduces ? kThreads / 32 : 0;
 /// Whether tensor copies bring weights, scales and zeros; then each stage has a barrier.
 constexpr bool kTensorCopies = constants::tensor_maps > 0;
 /// What tensor copies write stands at multiples of this.
@@ -236,13 +240,17 @@ struct WeightCopies {
   __device__ void finish() const {}
 };
 
+/// Where a stage has the barrier at which all warps that multiply arrive once they have read it.
+INGOT_DEVICE u32 emptied(u32 stage) { return stage + kBarrierOffset + 8; }
+
 /// The same by tensor copies of one thread. Elements of the maps have 8 bytes.
 struct WeightTensors {
   const Launch &launch;
   int firstTile;
   u32 base; ///< of the stages
-  /// Known to be the same in a warp: so the copies' operands are.
-  bool isFirstWarp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) == 0;
+  /// Whether this is the warp that copies: known to be the same in a warp, so that the copies'
+  /// operands are.
+  bool isCopying = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) == kCopyingWarp;
 
   __device__ WeightTensors(const Launch &launch, const Tile &tile, u32 base)
       : launch(launch), firstTile(int(tile.firstOfAll())), base(base) {
@@ -251,18 +259,21 @@ struct WeightTensors {
       for (int i = 0; i < int(constants::tensor_maps); ++i)
         ptx::prefetchTensor(launch.maps[i]);
 #pragma unroll
-      for (int i = 0; i < kStages; ++i)
+      for (int i = 0; i < kStages; ++i) {
         ptx::makeBarrier(base + i * kStageBytes + kBarrierOffset);
+        if constexpr (kProduces)
+          ptx::makeBarrier(emptied(base + i * kStageBytes), kThreads / 32);
+      }
       ptx::publishBarriers();
     }
     __syncthreads();
   }
 
   __device__ void copy(u32 stage, int k) const {
-    if (!isFirstWarp || !ptx::isElected())
+    if (!isCopying || !ptx::isElected())
       return;
     u32 barrier = stage + kBarrierOffset;
-    ptx::expectBytes(barrier, kTensorBytes);
+    ptx::expectBytes(barrier, kTensorBytes + (kProduces ? kTileTokens * kRowBytes : 0));
     bring<Weights>(stage, 0, k, barrier);
     bring<Scales>(stage + kScalesOffset, 1, k, barrier);
     bring<Zeros>(stage + kZerosOffset, 2, k, barrier);
@@ -279,14 +290,17 @@ struct WeightTensors {
   }
   /// `parity`: whether the stage has been filled an even (0) or odd number of times before.
   __device__ void wait(u32 stage, u32 parity) const {
-    ptx::waitBytes(stage + kBarrierOffset, parity);
+    ptx::waitPhase(stage + kBarrierOffset, parity);
   }
   /// Lets the barriers' memory be used for other things. No thread waits any more.
   __device__ void finish() const {
     if (threadIdx.x == 0)
 #pragma unroll
-      for (int i = 0; i < kStages; ++i)
+      for (int i = 0; i < kStages; ++i) {
         ptx::dropBarrier(base + i * kStageBytes + kBarrierOffset);
+        if constexpr (kProduces)
+          ptx::dropBarrier(emptied(base + i * kStageBytes));
+      }
   }
 };
 

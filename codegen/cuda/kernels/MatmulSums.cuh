@@ -213,7 +213,8 @@ template <class Number> __device__ bool Block::addShares(Sums<Number> &sums) con
     putAside(place(blockIdx.z), sums);
   else if (blockIdx.z == 0)
     putAside(place(first), sums);
-  if (!arrivesLast(launch.buffer<u32>(kWorkspace) + blockIdx.y * gridDim.x + blockIdx.x, gridDim.z))
+  if (!arrivesLast<kThreads>(launch.buffer<u32>(kWorkspace) + blockIdx.y * gridDim.x + blockIdx.x,
+                             gridDim.z))
     return false;
   sums.clear();
   addParts(sums, first, kInteger ? i64(gridDim.z) : kSegments);
@@ -232,7 +233,7 @@ template <class Number> __device__ void Block::store(const Sums<Number> &of) con
     int token = warp.token(c) + warp.lane % 4 * 2 + i % 2;
     sums[token * stride + row] = sum * kDecodedUnit * book.unit;
   });
-  __syncthreads();
+  ptx::syncFirst<kThreads>();
   for (int i = int(threadIdx.x); i < kTileTokens * columns; i += kThreads) {
     int place = i / columns;
     int row = kPaired ? i % columns / 8 * 16 + i % 8 : i % columns;
@@ -285,6 +286,10 @@ template <class Work> INGOT_DEVICE void runBlock(const Launch &launch, u8 *memor
   if (kByExpert && tile.tokens.count <= 0)
     return;
   Work work(launch, tile, memory);
+  // What each part of the block runs ends apart, since they have different numbers of registers.
+  if constexpr (kProduces)
+    if (!work.multiplies())
+      return;
   if (work.book.hasRest)
     work.template run<kLooksUp>();
   else

@@ -165,10 +165,16 @@ INGOT_DEVICE bool isElected() {
 #endif
   return elected != 0;
 }
-/// Makes a barrier in shared memory (8 bytes) for one arrival a phase.
-INGOT_DEVICE void makeBarrier(u32 barrier) {
+/// Makes a barrier in shared memory (8 bytes) for so many arrivals a phase.
+INGOT_DEVICE void makeBarrier(u32 barrier, u32 arrivals = 1) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier) : "memory");
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+#endif
+}
+/// One of the phase's arrivals.
+INGOT_DEVICE void arrive(u32 barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
 #endif
 }
 /// Ends a barrier for which no thread waits.
@@ -194,7 +200,7 @@ INGOT_DEVICE void expectBytes(u32 barrier, u32 bytes) {
 /// that never come end the launch with an error instead of hanging the device: four million waits,
 /// each of some time, take tens of milliseconds at least, and bytes come within microseconds. One
 /// statement, so that the loop that waits is for the compiler one without loops in it.
-INGOT_DEVICE void waitBytes(u32 barrier, u32 parity) {
+INGOT_DEVICE void waitPhase(u32 barrier, u32 parity) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("{\n"
                ".reg .pred ended, late;\n"
@@ -239,6 +245,16 @@ INGOT_DEVICE void prefetchTensor(const TensorMap *map) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 #endif
+}
+
+//===- Parts of a block, of which threads beyond the first `Threads` do other things --------===//
+
+/// A barrier of these threads.
+template <int Threads> INGOT_DEVICE void syncFirst() {
+  if constexpr (Threads == int(constants::threads))
+    __syncthreads();
+  else
+    asm volatile("bar.sync 1, %0;" ::"n"(Threads) : "memory");
 }
 
 //===- Fragments ----------------------------------------------------------------------------===//

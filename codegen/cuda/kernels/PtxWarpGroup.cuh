@@ -17,9 +17,7 @@ INGOT_DEVICE u64 swizzledOperand(u32 shared) {
 
 /// Shows what this thread has stored in shared memory, copied by copyAsync16 included, to wgmma;
 /// other threads' wgmma see it after a barrier.
-INGOT_DEVICE void publishOperands() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+INGOT_DEVICE void publishOperands() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 /// Before wgmma reads registers that were written since the last one.
 INGOT_DEVICE void beginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// Closes a group of products.
@@ -29,6 +27,13 @@ INGOT_DEVICE void commitProducts() {
 /// Waits until at most `Pending` groups of products are unfinished.
 template <int Pending> INGOT_DEVICE void waitProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+}
+/// Changes how many registers each thread of the warp group has, to fewer or to more.
+template <int Count> INGOT_DEVICE void releaseRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count> INGOT_DEVICE void takeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
 }
 /// Keeps the compiler from moving reads and writes of a sum across this place.
 INGOT_DEVICE void pin(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
@@ -109,12 +114,13 @@ template <int Blocks> struct GroupProduct;
 
 /// `a` to `accumulate`: the operands' places behind the sums.
 #define INGOT_GROUP_PRODUCT(name, blocks, shape, rest, a0, a1, a2, a3, right, accumulates)         \
-  static __device__ __forceinline__ void name(float (&d)[blocks][4], const u32 (&a)[4], u64 b,     \
+  static __device__ __forceinline__ void name(float (&d)[blocks][4], const u32(&a)[4], u64 b,      \
                                               u32 accumulate) {                                    \
     asm volatile("{\n"                                                                             \
                  ".reg .pred accumulates;\n"                                                       \
                  "setp.ne.b32 accumulates, %" #accumulates ", 0;\n"                                \
-                 "wgmma.mma_async.sync.aligned." shape " {" INGOT_PLACES_##blocks "}, "            \
+                 "wgmma.mma_async.sync.aligned." shape " {" INGOT_PLACES_##blocks                  \
+                 "}, "                                                                             \
                  "{%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #right ", accumulates, " rest ";\n" \
                  "}"                                                                               \
                  : INGOT_SUMS_##blocks                                                             \
