@@ -52,7 +52,7 @@ TEST_P(OrderTest, IsOneForAnyNumberOfRows) {
   ASSERT_TRUE(hasInvariantRows(which));
   checkInvariance(which, *compiled, /*rows=*/140);
   EXPECT_EQ(sources, std::set<std::string>{"MatmulGroup"});
-  EXPECT_GE(kernels.size(), 5u) << "batches went to the same kernels";
+  EXPECT_GE(kernels.size(), 4u) << "batches went to the same kernels";
 }
 
 INSTANTIATE_TEST_SUITE_P(WarpGroupProducts, OrderTest, testing::ValuesIn(kCases));
