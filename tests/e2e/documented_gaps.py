@@ -17,7 +17,6 @@ CLAIMS = {
     "grammars": {"names": "grammar|[eg]bnf", "fields": ["guided_grammar", "grammar", "ebnf"]},
     "several devices": DEVICES, "several gpus or several machines for one model": DEVICES,
     "speculative decoding": SPECULATIVE,
-    "hopper's own matrix instructions": {"lacks": ("codegen/cuda/kernels/*", "wgmma")},
     "beam search": {"names": "beam", "fields": ["use_beam_search"]},
     "lora adapters that are chosen for each request": {"fields": ["lora", "lora_path"]},
     "images": {"names": "image|vision|mmproj|pixels", "fields": ["mm_processor_kwargs"]},

@@ -255,20 +255,25 @@ __device__ void Work::produce() const {
                       stage + kBarrierOffset);
   };
   // Weights do not depend on the kernels before this one.
-  int first = int(least(steps, kStages));
-  for (int step = 0; step < first; ++step)
-    weights.copy(base + step * kStageBytes, begin + step * kTileDepth);
+#pragma unroll
+  for (int step = 0; step < kStages; ++step)
+    if (step < steps)
+      weights.copy(base + step * kStageBytes, begin + step * kTileDepth);
   ptx::waitForEarlierKernels();
   bool elected = weights.isCopying && ptx::isElected();
-  for (int step = 0; elected && step < first; ++step)
-    bringInputs(base + step * kStageBytes, begin + step * kTileDepth);
+#pragma unroll
+  for (int step = 0; step < kStages; ++step)
+    if (elected && step < steps)
+      bringInputs(base + step * kStageBytes, begin + step * kTileDepth);
   u32 stage = base, parity = 0;
 #pragma unroll 1
-  for (int step = kStages; step < steps; ++step) {
+  for (int k = begin + kStages * kTileDepth; k < end; k += kTileDepth) {
+    // Of columns that all follow from a counter NVRTC keeps now these, now those.
+    ptx::pin(k);
     ptx::waitPhase(emptied(stage), parity);
-    weights.copy(stage, begin + step * kTileDepth);
+    weights.copy(stage, k);
     if (elected)
-      bringInputs(stage, begin + step * kTileDepth);
+      bringInputs(stage, k);
     stage = stage + kStageBytes == base + kStages * kStageBytes ? base : stage + kStageBytes;
     parity ^= stage == base;
   }

@@ -37,6 +37,8 @@ template <int Count> INGOT_DEVICE void takeRegisters() {
 }
 /// Keeps the compiler from moving reads and writes of a sum across this place.
 INGOT_DEVICE void pin(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
+/// Hides from the compiler how a number goes on from turn to turn of a loop.
+INGOT_DEVICE void pin(int &counter) { asm volatile("" : "+r"(counter)); }
 
 /// Products of `Blocks` blocks of eight tokens: sums += a * b, or = where `accumulate` is 0. They
 /// are there, and may be read or written, after waitProducts.

@@ -89,7 +89,7 @@ TEST(ChatRequestTest, WhatIsNotServedIsNamed) {
       {R"("grammar": "root ::= \"a\"", "json_schema": {})", "json_schema"},
       {R"("tool_choice": "required")", "tool_choice"},
       {R"("tool_choice": {"type": "function", "function": {"name": "f"}})", "tool_choice"},
-      {R"("tools": [{"type": "function", "function": {"name": "f", "strict": true}}])",
+      {R"("tools": [{"type": "function", "function": {"name": "f", "strict": "yes"}}])",
        "tools[0].function.strict"},
       {R"("tools": [{"type": "web_search"}])", "tools[0].type"},
       {R"("top_logprobs": 3)", "top_logprobs"},
