@@ -14,7 +14,6 @@ import harness
 DEVICES = {"names": r"parallel|devices|gpus|ranks|nodes", "paths": ["runtime/devices/*nccl*"]}
 SPECULATIVE = {"names": r"draft|speculat", "paths": ["runtime/serving/*Draft*"]}
 CLAIMS = {
-    "grammars": {"names": "grammar|[eg]bnf", "fields": ["guided_grammar", "grammar", "ebnf"]},
     "several devices": DEVICES, "several gpus or several machines for one model": DEVICES,
     "speculative decoding": SPECULATIVE,
     "beam search": {"names": "beam", "fields": ["use_beam_search"]},
