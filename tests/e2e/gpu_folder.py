@@ -107,7 +107,7 @@ class GpuFolder(harness.BuildTest):
         serving, = [line["serving"] for line in measured if "serving" in line]
         self.assertGreater(serving["generated_tokens_per_second"], 0)
         table = (self.output / "result.txt").read_text()
-        for words in ("== smoke", "MatmulTensor", "6 attempts, 0 failed", "fables-w4a16  gate_up"):
+        for words in ("== smoke", "MatmulGroup", "6 attempts, 0 failed", "fables-w4a16  gate_up"):
             self.assertIn(words, table)
         last = self.printed[self.printed.rindex("6 attempts, 0 failed"):].splitlines()
         self.assertLessEqual(len(last), 61)
