@@ -10,11 +10,11 @@ import argparse
 import http.client
 import json
 import pathlib
-import re
 import statistics
-import subprocess
 import tempfile
 import time
+
+from streams import served
 
 # Names of tools alone: the prompts stay short, and what is timed is not their prefill.
 TEMPLATE = ("{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}"
@@ -65,25 +65,17 @@ def main():
     with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
         template.write(TEMPLATE)
         template.flush()
-        with subprocess.Popen(
-                [options.programs / "ingot-server", options.engine, "--port", "0",
-                 "--chat-template", template.name, "--tool-parser", "hermes"],
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-            try:
-                port = int(re.search(r":(\d+)$", server.stdout.readline().strip()).group(1))
-                server.stdout.readline()
-                rows = []
-                for turn in range(options.turns + 1):
-                    tools = [tool(turn, index) for index in range(options.tools)]
-                    rows.append((first(port, tools, "auto"), first(port, tools, "required")))
-                    print(f"turn {turn}: {len(json.dumps(tools))} bytes, free {rows[-1][0]:.1f} "
-                          f"ms, required {rows[-1][1]:.1f} ms", flush=True)
-                # The first makes the trie of tokens.
-                free, required = (statistics.median(values) for values in zip(*rows[1:]))
-                print(f"free {free:.1f} ms, required {required:.1f} ms, "
-                      f"{required - free:.1f} ms more")
-            finally:
-                server.terminate()
+        with served(options.programs, options.engine, "--chat-template", template.name,
+                    "--tool-parser", "hermes") as port:
+            rows = []
+            for turn in range(options.turns + 1):
+                tools = [tool(turn, index) for index in range(options.tools)]
+                rows.append((first(port, tools, "auto"), first(port, tools, "required")))
+                print(f"turn {turn}: {len(json.dumps(tools))} bytes, free {rows[-1][0]:.1f} ms, "
+                      f"required {rows[-1][1]:.1f} ms", flush=True)
+            # The first makes the trie of tokens.
+            free, required = (statistics.median(values) for values in zip(*rows[1:]))
+            print(f"free {free:.1f} ms, required {required:.1f} ms, {required - free:.1f} ms more")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ medians of guided over free.
     python3 tests/bench/guided/streams.py PROGRAMS ENGINE [--streams 32] [--tokens 128] [--turns 5]
 """
 import argparse
+import contextlib
 import http.client
 import json
 import pathlib
@@ -64,6 +65,19 @@ def turn(port, options, guided):
             1000 * statistics.quantiles(gaps, n=100)[98])
 
 
+@contextlib.contextmanager
+def served(programs, engine, *options):
+    """The port of a server of `engine`, which ends with the block."""
+    with subprocess.Popen([programs / "ingot-server", engine, "--port", "0", *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            port = int(re.search(r":(\d+)$", server.stdout.readline().strip()).group(1))
+            server.stdout.readline()
+            yield port
+        finally:
+            server.terminate()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("programs", type=pathlib.Path)
@@ -72,22 +86,16 @@ def main():
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
-    with subprocess.Popen([options.programs / "ingot-server", options.engine, "--port", "0"],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        try:
-            port = int(re.search(r":(\d+)$", server.stdout.readline().strip()).group(1))
-            server.stdout.readline()
-            turn(port, options, False)
-            rows = []
-            for number in range(options.turns):
-                free, guided = turn(port, options, False), turn(port, options, True)
-                rows.append((guided[0] / free[0], guided[1] / free[1]))
-                print(f"turn {number}: free {free[0]:.1f} tokens/s, p99 {free[1]:.1f} ms; guided "
-                      f"{guided[0]:.1f} tokens/s, p99 {guided[1]:.1f} ms", flush=True)
-            rates, gaps = (statistics.median(values) for values in zip(*rows))
-            print(f"guided over free: rate {rates:.3f}, p99 between tokens {gaps:.3f}")
-        finally:
-            server.terminate()
+    with served(options.programs, options.engine) as port:
+        turn(port, options, False)
+        rows = []
+        for number in range(options.turns):
+            free, guided = turn(port, options, False), turn(port, options, True)
+            rows.append((guided[0] / free[0], guided[1] / free[1]))
+            print(f"turn {number}: free {free[0]:.1f} tokens/s, p99 {free[1]:.1f} ms; guided "
+                  f"{guided[0]:.1f} tokens/s, p99 {guided[1]:.1f} ms", flush=True)
+        rates, gaps = (statistics.median(values) for values in zip(*rows))
+        print(f"guided over free: rate {rates:.3f}, p99 between tokens {gaps:.3f}")
 
 
 if __name__ == "__main__":
