@@ -194,11 +194,6 @@ public:
     variant.grid.push_back(engine::getExpr(builder.getContext(), expression));
   }
 
-protected:
-  bool states(llvm::StringRef constant) const {
-    return llvm::any_of(constants, [&](auto one) { return one.getName() == constant; });
-  }
-
 private:
   mlir::Builder builder;
   llvm::SmallVector<mlir::NamedAttribute> constants;

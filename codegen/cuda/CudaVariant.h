@@ -85,7 +85,7 @@ public:
     if (!clusterExtents.empty())
       integer("cluster_blocks", std::accumulate(clusterExtents.begin(), clusterExtents.end(),
                                                 int64_t(1), std::multiplies<>()));
-    if (sharedBytes > 0 && !states("shared_bytes"))
+    if (sharedBytes > 0)
       integer("shared_bytes", sharedBytes);
     engine::KernelVariant variant = VariantBuilder::take();
     variant.cluster = clusterExtents;
