@@ -51,11 +51,11 @@ ProductType productOf(const MatmulShape &shape, const CudaArchitecture &) {
 llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
   llvm::SmallVector<Tile> tiles(std::begin(kFewTokens), std::end(kFewTokens));
   bool closes = groupOf(shape) > 0 || isFloat8(shape);
-  for (Tile tile : closes ? llvm::ArrayRef(kManyClosed) : llvm::ArrayRef(kManyWhole)) {
-    // One copy cannot bring rows that stand anywhere.
-    tile.producers = shape.experts == 0 ? kWarpGroup : 0;
-    tiles.push_back(tile);
-  }
+  llvm::append_range(tiles, closes ? llvm::ArrayRef(kManyClosed) : llvm::ArrayRef(kManyWhole));
+  // One copy cannot bring rows that stand anywhere.
+  if (shape.experts == 0)
+    for (Tile &tile : tiles)
+      tile.producers = tile.sums() > kFewSums ? kWarpGroup : kWarpSize;
   return tiles;
 }
 

@@ -2,13 +2,14 @@
 // llm.matmul by wgmma, for sm_90a: a warp group multiplies 64 rows of the weight, decoded in
 // registers, by 8 to 256 tokens, which it reads from shared memory. Blocks, shares of k and the
 // order of sums are those of MatmulTensor; but totals of segments stand in shared memory, so that
-// tiles of many tokens have registers for their open sums. In their blocks a warp more brings
+// tiles of many tokens have registers for their open sums. But for experts a warp more brings
 // weights and inputs to stages that the warp groups empty, each at its own pace.
 #define INGOT_WAITS_ITSELF
 #include "MatmulSums.cuh"
 #include "PtxWarpGroup.cuh"
 
-extern __shared__ __align__(128) u8 shared[];
+/// The swizzle goes by addresses.
+extern __shared__ __align__(1024) u8 shared[];
 
 namespace {
 
@@ -19,7 +20,6 @@ static_assert(constants::warps_along % 4 == 0 && constants::warps_across == 1 &&
 
 /// Bytes of depth side by side in a swizzled row, and what all such rows of a stage take.
 constexpr int kSwizzledBytes = 128, kPanelBytes = kTileTokens * kSwizzledBytes;
-/// The swizzle goes by addresses.
 constexpr int kSwizzleAlignment = 1024;
 static_assert(kInputAlignment % kSwizzleAlignment == 0 && kRowBytes % kSwizzledBytes == 0);
 
@@ -64,9 +64,12 @@ struct Work : Block {
   u32 accumulates = 0;      ///< whether the open sums have begun
   bool hasTotals = false;   ///< whether a segment was closed
   WeightTensors weights;
+  u64 firstInputs = ptx::swizzledOperand(base + kInputsOffset); ///< of the first stage
 
   __device__ Work(const Launch &launch, const Tile &tile, u8 *memory)
-      : Block(launch, tile, memory), weights(launch, tile, base) {}
+      : Block(launch, tile, memory), weights(launch, tile, base) {
+    ptx::pin(firstInputs);
+  }
 
   __device__ auto &result() { return total; }
 
@@ -143,8 +146,8 @@ struct Work : Block {
   /// The tokens' side of the product of columns from `column` of the stage on.
   __device__ u64 inputs(u32 stageOffset, int column) const {
     int byte = column * kInputBytes;
-    return ptx::swizzledOperand(base + stageOffset + kInputsOffset +
-                                byte / kSwizzledBytes * kPanelBytes + byte % kSwizzledBytes);
+    return ptx::operandBehind(ptx::operandBehind(firstInputs, stageOffset),
+                              byte / kSwizzledBytes * kPanelBytes + byte % kSwizzledBytes);
   }
 
   __device__ void multiply(const u32 (&a)[4], u64 b) {
@@ -238,10 +241,11 @@ struct Work : Block {
   template <bool Rest> __device__ void consume();
 };
 
-/// Registers of a thread that copies, and of one that multiplies: as many as 128 and kThreads of
-/// them leave each other.
+/// Whether a whole warp group copies, and leaves registers to those that multiply: of a thread that
+/// copies, and of one of kThreads that multiply.
+constexpr bool kTrades = constants::producer_threads == 128;
 constexpr int kCopyRegisters = 40, kMultiplyRegisters = 232;
-static_assert(!kProduces || (constants::producer_threads == 128 && kThreads == 256));
+static_assert(!kTrades || kThreads == 256);
 
 /// Brings all stages of the share of k, by one thread.
 __device__ void Work::produce() const {
@@ -282,10 +286,12 @@ __device__ void Work::produce() const {
 /// True for threads that multiply; others bring what these do, and are done then.
 __device__ bool Work::multiplies() const {
   if (threadIdx.x < kThreads) {
-    ptx::takeRegisters<kMultiplyRegisters>();
+    if constexpr (kTrades)
+      ptx::takeRegisters<kMultiplyRegisters>();
     return true;
   }
-  ptx::releaseRegisters<kCopyRegisters>();
+  if constexpr (kTrades)
+    ptx::releaseRegisters<kCopyRegisters>();
   if (weights.isCopying)
     produce();
   return false;
@@ -369,7 +375,4 @@ template <bool Rest> __device__ void Work::run() {
 
 } // namespace
 
-__device__ void run(const Launch &launch) {
-  u32 misplaced = ptx::sharedAddress(shared) % kSwizzleAlignment;
-  runBlock<Work>(launch, shared + (misplaced ? kSwizzleAlignment - misplaced : 0));
-}
+__device__ void run(const Launch &launch) { runBlock<Work>(launch, shared); }

@@ -15,6 +15,11 @@ INGOT_DEVICE u64 swizzledOperand(u32 shared) {
   return u64((shared & 0x3ffff) >> 4) | eights | swizzle | notRead;
 }
 
+/// The operand `bytes` behind another, in the same shared memory: addresses do not carry over.
+INGOT_DEVICE u64 operandBehind(u64 operand, u32 bytes) {
+  return operand & ~u64(0xffffffff) | (u32(operand) + (bytes >> 4));
+}
+
 /// Shows what this thread has stored in shared memory, copied by copyAsync16 included, to wgmma;
 /// other threads' wgmma see it after a barrier.
 INGOT_DEVICE void publishOperands() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
@@ -39,6 +44,8 @@ template <int Count> INGOT_DEVICE void takeRegisters() {
 INGOT_DEVICE void pin(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
 /// Hides from the compiler how a number goes on from turn to turn of a loop.
 INGOT_DEVICE void pin(int &counter) { asm volatile("" : "+r"(counter)); }
+/// Keeps the compiler from computing a number again wherever it is used.
+INGOT_DEVICE void pin(u64 &number) { asm volatile("" : "+l"(number)); }
 
 /// Products of `Blocks` blocks of eight tokens: sums += a * b, or = where `accumulate` is 0. They
 /// are there, and may be read or written, after waitProducts.
