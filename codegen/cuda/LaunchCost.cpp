@@ -188,6 +188,7 @@ private:
     work.warps = warps;
     work.residents = std::max<int64_t>(fact(kernel, "blocks_per_multiprocessor"), 1);
     work.shares = grid.size() > 2 ? evaluate(grid[2], step) : 1;
+    work.clustered = constant(kernel, "cluster_blocks") > 1;
     work.segments = llvm::divideCeil(k, constant(kernel, "segment"));
     work.tokenGroup = constant(kernel, "token_group");
     int64_t counted = fact(kernel, kLoopInstructions);

@@ -23,6 +23,9 @@ constexpr double kShownByShared = 0, kShownByRegisters = 0.35, kShownByMma = 0.0
 /// Fitted: of supply and units the share of the shorter one that is not hidden, where the warps
 /// that multiply also load what they multiply.
 constexpr double kShownSupply = 0.25;
+/// A guess: two barriers of a cluster, and reads of each other's shared memory between them, whose
+/// latency is published as 0.1 us.
+constexpr double kClusterSeconds = 0.5e-6;
 constexpr double kResultBytes = 2, kSumBytes = 4;
 
 /// Bits of what the instructions multiply.
@@ -113,6 +116,8 @@ double endSeconds(const MatmulWork &work, const Spread &spread) {
 double addSeconds(const CudaPart &part, const MatmulWork &work) {
   if (work.shares <= 1)
     return 0;
+  if (work.clustered)
+    return kClusterSeconds;
   // Integers are one sum a share. Else the first share's segments are one sum, and all others one
   // each.
   int64_t parts = work.type == ProductType::Integers

@@ -23,6 +23,7 @@ struct MatmulWork {
   int64_t warps = 1, residents = 1;
   /// Blocks that share k, and the segments that they share.
   int64_t shares = 1, segments = 1;
+  bool clustered = false; ///< whether these blocks are a cluster
   /// Tiles of tokens that go over the weight together; 0: all.
   int64_t tokenGroup = 0;
   /// What the warps of a block issue for a stage, and read of shared memory by other instructions

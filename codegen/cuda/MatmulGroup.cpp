@@ -17,15 +17,15 @@ constexpr int64_t kSwizzleAlignment = 1024;
 
 constexpr int64_t kWarpGroup = 4 * kWarpSize;
 /// Two warp groups have 64 rows each, and all tokens of the tile.
-constexpr Tile tileOf(int64_t most, int64_t tokenBlocks, bool shares) {
-  return {most, 8, 1, 1, tokenBlocks, shares};
+constexpr Tile tileOf(int64_t most, int64_t tokenBlocks) {
+  return {most, 8, 1, 1, tokenBlocks, most == INT64_MAX ? Sharing::None : Sharing::Workspace};
 }
-constexpr Tile kFewTokens[] = {tileOf(8, 1, true), tileOf(16, 2, true), tileOf(32, 4, true),
-                               tileOf(64, 8, true)};
+constexpr Tile kFewTokens[] = {tileOf(8, 1), tileOf(16, 2), tileOf(32, 4), tileOf(64, 8)};
 /// Sums that are closed before their segment ends have a second set of registers.
-constexpr Tile kManyClosed[] = {tileOf(INT64_MAX, 12, false), tileOf(INT64_MAX, 16, false)};
-constexpr Tile kManyWhole[] = {tileOf(INT64_MAX, 16, false), tileOf(INT64_MAX, 24, false),
-                               tileOf(INT64_MAX, 32, false)};
+constexpr Tile kManyClosed[] = {tileOf(INT64_MAX, 12), tileOf(INT64_MAX, 16)};
+constexpr Tile kManyWhole[] = {tileOf(INT64_MAX, 16), tileOf(INT64_MAX, 24), tileOf(INT64_MAX, 32)};
+/// Rows from which on clusters are blocks enough: with fewer, more blocks than a cluster has share.
+constexpr int64_t kLeastClustered = 1024;
 
 bool isFloat8(const MatmulShape &shape) { return mlir::isa<mlir::Float8E4M3FNType>(shape.input); }
 
@@ -54,13 +54,18 @@ llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
   llvm::append_range(tiles, closes ? llvm::ArrayRef(kManyClosed) : llvm::ArrayRef(kManyWhole));
   // One copy cannot bring rows that stand anywhere.
   if (shape.experts == 0)
-    for (Tile &tile : tiles)
+    for (Tile &tile : tiles) {
       tile.producers = tile.sums() > kFewSums ? kWarpGroup : kWarpSize;
+      if (tile.sharing == Sharing::Workspace && shape.rows >= kLeastClustered)
+        tile.sharing = Sharing::Cluster;
+    }
   return tiles;
 }
 
 void describe(CudaVariant &variant, const MatmulShape &shape, const Plan &plan,
-              const CudaArchitecture &) {
+              const CudaArchitecture &architecture) {
+  int64_t segments = segmentsOf(shape, segmentOf(plan, shape, architecture));
+  variant.integer("clustered", clusterBlocks(plan.tile, shape, segments, architecture));
   variant.integer("promoted", isFloat8(shape) ? kPromoted : 0);
   variant.integer("totals_offset",
                   llvm::alignTo(plan.stages * plan.stageBytes + plan.decodedBytes, 16));

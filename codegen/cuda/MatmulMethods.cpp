@@ -63,7 +63,8 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Mat
                                     ? method.needs.inputAlignment
                                     : 0));
   int64_t sharing = sharingBlocks(plan, shape, segments, architecture);
-  bool shares = sharing > 0;
+  int64_t clustered = clusterBlocks(tile, shape, segments, architecture);
+  bool shares = sharing > 0 || clustered > 1;
   variant.integer("shares_depth", shares);
   variant.integer("weights_once", readsOnce(tile));
   variant.integer("token_group", tokenGroup(plan, shape, architecture.typicalPart()));
@@ -80,7 +81,10 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Mat
   int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
   addRowTiles(variant, op, tile.tokens());
   variant.tiles(tiles);
-  if (shares)
+  if (clustered > 1) {
+    variant.extent(std::to_string(clustered));
+    variant.cluster({1, 1, clustered});
+  } else if (shares)
     variant.extent((llvm::Twine(sharing) + " * sms floordiv " + llvm::Twine(tiles) + " max 1 min " +
                     llvm::Twine(segments))
                        .str());
@@ -89,10 +93,12 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Mat
   variant.candidate(method.source + ":" + llvm::Twine(tile.along) + "x" + llvm::Twine(tile.across) +
                         "x" + llvm::Twine(tile.rowTiles) + "x" + llvm::Twine(tile.tokenBlocks) +
                         ",d" + llvm::Twine(plan.depth) + ",s" + llvm::Twine(plan.stages) +
-                        (shares ? ",k" : ""),
+                        (clustered > 1 ? ",c"
+                         : shares      ? ",k"
+                                       : ""),
                     madeFrom);
   // Kernels that share take one tile of tokens (their guard), whatever T the memory is planned for.
-  variant.workspace(llvm::Twine(engine::kCounterBytes + (shares ? aside : 0)).str());
+  variant.workspace(llvm::Twine(engine::kCounterBytes + (sharing > 0 ? aside : 0)).str());
   KernelVariant kernel = variant.take();
   kernel.sums = orderOf(op, shape, method, segment, architecture);
   // Sums on their way have places for these rows only.
@@ -130,6 +136,7 @@ double secondsOf(const Candidate &candidate, const MatmulShape &shape,
                      .residents = plan.blocks,
                      .shares = shares,
                      .segments = segments,
+                     .clustered = plan.tile.sharing == Sharing::Cluster,
                      .tokenGroup = tokenGroup(plan, shape, part)};
   WarpTile warp = {tile.rowTiles, tile.tokenBlocks, work.weightBits, work.inputBits,
                    plan.depth,    work.type,        work.family};

@@ -20,6 +20,12 @@ constexpr int64_t kMostTiles = engine::kCounterBytes / 4;
 /// Of a grid along rows of the weight (gridDim.y).
 constexpr int64_t kMostRowTiles = 65535;
 constexpr int64_t kLeastTileRows = 128; ///< of all tiles
+/// Blocks of a cluster: what every part runs, and warps of a block.
+constexpr int64_t kMostClustered = 8;
+/// Blocks of clusters for each multiprocessor.
+constexpr int64_t kMostResidents = 2;
+/// Columns of whole stages.
+constexpr int64_t kStageStep = 128;
 
 /// Whether the third tensor has a number for each group.
 bool hasGroupZeros(const MatmulShape &shape) {
@@ -77,9 +83,13 @@ void planBytes(Plan &plan, llm::MatmulOp op, const MatmulShape &shape, const Mat
     plan.stageBytes += plan.tile.rows() / kTileRows * records.inStage(plan.depth) * records.bytes;
   plan.stageBytes += architecture.hasTensorCopies() ? kBarrierBytes : 0;
   plan.stageBytes = llvm::alignTo(plan.stageBytes, needs.inputAlignment);
-  // Until the order of sums is known there may be segments.
-  if (needs.putsTotals && (shape.segment == 0 || segmentsOf(shape, shape.segment) > 1))
+  // Until the order of sums is known there may be segments, one for each block of a cluster.
+  int64_t segments = shape.segment == 0 ? 2 : segmentsOf(shape, shape.segment);
+  if (needs.putsTotals && segments > 1)
     plan.totalBytes = plan.tile.tokens() * plan.tile.rows() * 4;
+  if (plan.tile.sharing == Sharing::Cluster && shape.segment != 0)
+    plan.totalBytes *=
+        llvm::divideCeil(segments, clusterBlocks(plan.tile, shape, segments, architecture));
   // Every warp decodes those of its own rows, as f32.
   if (shape.scales != kPlainScales)
     plan.decodedBytes = plan.tile.along * plan.tile.across * plan.tile.rowTiles * kTileRows *
@@ -226,8 +236,8 @@ llvm::SmallVector<Plan> codegen::plansFor(llm::MatmulOp op, const MatmulShape &s
       if (!known)
         plans.push_back(plan);
     }
-  if (tile.shares) {
-    first->tile.shares = false;
+  if (tile.sharing != Sharing::None) {
+    first->tile.sharing = Sharing::None;
     plans.push_back(*first);
   }
   return plans;
@@ -239,8 +249,9 @@ int64_t codegen::sharingBlocks(const Plan &plan, const MatmulShape &shape, int64
   int64_t places = plan.blocks * architecture.typicalPart().multiprocessors;
   // Sums of the groups of a row are added in order, so integers with groups stay together. Experts
   // are blocks enough.
-  if (!plan.tile.shares || segments == 1 || (shape.integer && plan.group > 0) || tiles > places ||
-      tiles > kMostTiles || shape.experts > 0 || shape.rowDim->each != 1)
+  if (plan.tile.sharing != Sharing::Workspace || segments == 1 ||
+      (shape.integer && plan.group > 0) || tiles > places || tiles > kMostTiles ||
+      shape.experts > 0 || shape.rowDim->each != 1)
     return 0;
   // Half segments, one more in each wave for filling the ring.
   auto length = [&](int64_t shares) {
@@ -256,8 +267,28 @@ int64_t codegen::sharingBlocks(const Plan &plan, const MatmulShape &shape, int64
   return sharesOf(tiles, segments, waves * places) > 1 ? waves * plan.blocks : 0;
 }
 
+int64_t codegen::clusterBlocks(const Tile &tile, const MatmulShape &shape, int64_t segments,
+                               const CudaArchitecture &architecture) {
+  int64_t tiles = llvm::divideCeil(shape.rows, tile.rows());
+  int64_t multiprocessors = architecture.typicalPart().multiprocessors;
+  int64_t best = 1;
+  if (tile.sharing != Sharing::Cluster || shape.integer || shape.experts > 0 ||
+      shape.rowDim->each != 1)
+    return best;
+  auto length = [&](int64_t blocks) {
+    return double(llvm::divideCeil(tiles * blocks, multiprocessors)) *
+           double(llvm::divideCeil(segments, blocks));
+  };
+  for (int64_t blocks = 2; blocks <= std::min(segments, kMostClustered); ++blocks)
+    if (tiles * blocks <= kMostResidents * multiprocessors && length(blocks) < length(best))
+      best = blocks;
+  return best;
+}
+
 int64_t codegen::typicalShares(const Plan &plan, const MatmulShape &shape, int64_t segments,
                                const CudaArchitecture &architecture) {
+  if (plan.tile.sharing == Sharing::Cluster)
+    return clusterBlocks(plan.tile, shape, segments, architecture);
   return sharesOf(llvm::divideCeil(shape.rows, plan.tile.rows()), segments,
                   sharingBlocks(plan, shape, segments, architecture) *
                       architecture.typicalPart().multiprocessors);
@@ -269,8 +300,12 @@ static int64_t segmentFor(const Plan &plan, const MatmulShape &shape,
                           const CudaArchitecture &architecture) {
   if (shape.integer)
     return kSegmentStep;
-  int64_t steps = segmentsOf(shape, kSegmentStep);
-  return kSegmentStep * llvm::divideCeil(steps, typicalShares(plan, shape, steps, architecture));
+  // Blocks of a cluster are few, and have equal parts then.
+  bool fine =
+      plan.tile.sharing == Sharing::Cluster && kStageStep % std::max<int64_t>(shape.group, 1) == 0;
+  int64_t step = fine ? kStageStep : kSegmentStep;
+  int64_t steps = segmentsOf(shape, step);
+  return step * llvm::divideCeil(steps, typicalShares(plan, shape, steps, architecture));
 }
 
 int64_t codegen::segmentOf(const Plan &plan, const MatmulShape &shape,

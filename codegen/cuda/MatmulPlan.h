@@ -12,13 +12,17 @@ inline constexpr int64_t kWarpSize = 32, kTileRows = 16, kBlockTokens = 8;
 /// Sums of a lane that leave room for a second block.
 inline constexpr int64_t kFewSums = 16;
 
+/// Whether blocks may share k, and where their sums meet: in global memory, or in the shared memory
+/// of a cluster.
+enum class Sharing { None, Workspace, Cluster };
+
 /// How a block's warps share a tile; for at most `most` tokens.
 struct Tile {
   int64_t most;
   int64_t along, across;         ///< warps
   int64_t rowTiles, tokenBlocks; ///< of a warp: 16 rows, 8 tokens
-  bool shares;                   ///< whether blocks may share k
-  int64_t producers = 0;         ///< threads besides, which bring what the warps multiply
+  Sharing sharing;
+  int64_t producers = 0; ///< threads besides, which bring what the warps multiply
 
   /// Those that multiply.
   int64_t threads() const { return along * across * kWarpSize; }
@@ -73,11 +77,16 @@ std::optional<Plan> planFor(llm::MatmulOp op, const MatmulShape &shape, const Ti
 llvm::SmallVector<Plan> plansFor(llm::MatmulOp op, const MatmulShape &shape, const Tile &tile,
                                  const MatmulNeeds &needs, const CudaArchitecture &architecture);
 
-/// Blocks that share the `segments` of k, for each multiprocessor: those that run at the same time,
-/// or some waves of them where one wave would leave many places empty; 0 where k is not shared, as
-/// when tiles fill the typical part. Sums on their way have a place for each segment and element of
-/// a result of `tile.most` rows: at most half a byte for each element of this weight.
+/// Blocks that share the `segments` of k by a workspace, for each multiprocessor: those that run at
+/// the same time, or some waves of them where one wave would leave many places empty; 0 where k is
+/// not shared, as when tiles fill the typical part. Sums on their way have a place for each segment
+/// and element of a result of `tile.most` rows: at most half a byte for each element of this
+/// weight.
 int64_t sharingBlocks(const Plan &plan, const MatmulShape &shape, int64_t segments,
+                      const CudaArchitecture &architecture);
+
+/// Blocks of a cluster that share the `segments` of k of a tile; 1 where k is not shared.
+int64_t clusterBlocks(const Tile &tile, const MatmulShape &shape, int64_t segments,
                       const CudaArchitecture &architecture);
 
 /// Blocks that share k in `plan` on the typical part, of those that `segments` allow.

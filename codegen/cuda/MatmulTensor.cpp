@@ -8,14 +8,16 @@ using namespace ingot::codegen;
 namespace {
 
 /// Few tokens: every warp has rows of its own, and blocks share k.
-constexpr Tile kFewTokens[] = {
-    {8, 8, 1, 1, 1, true}, {16, 8, 1, 1, 2, true}, {32, 8, 1, 1, 4, true}, {64, 4, 2, 2, 4, true}};
+constexpr Tile kFewTokens[] = {{8, 8, 1, 1, 1, Sharing::Workspace},
+                               {16, 8, 1, 1, 2, Sharing::Workspace},
+                               {32, 8, 1, 1, 4, Sharing::Workspace},
+                               {64, 4, 2, 2, 4, Sharing::Workspace}};
 /// Many tokens: the tile is as near to square as registers allow. Sums by group need some for each
 /// group besides those of the segment and of all.
-constexpr Tile kManyGrouped = {INT64_MAX, 4, 2, 2, 4, false};
-constexpr Tile kManyCrowded = {INT64_MAX, 4, 2, 2, 2, false};
-constexpr Tile kManyHalves = {INT64_MAX, 2, 4, 4, 4, false};
-constexpr Tile kManyBytes = {INT64_MAX, 4, 2, 2, 8, false};
+constexpr Tile kManyGrouped = {INT64_MAX, 4, 2, 2, 4, Sharing::None};
+constexpr Tile kManyCrowded = {INT64_MAX, 4, 2, 2, 2, Sharing::None};
+constexpr Tile kManyHalves = {INT64_MAX, 2, 4, 4, 4, Sharing::None};
+constexpr Tile kManyBytes = {INT64_MAX, 4, 2, 2, 8, Sharing::None};
 
 bool takes(const MatmulShape &, const CudaArchitecture &) { return true; }
 

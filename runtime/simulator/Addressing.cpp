@@ -88,7 +88,10 @@ bool resolveShared(Warp &warp, const Access &access, const uint64_t (&addresses)
     pointers[i] = sharedPointer(warp, i, address, access.bytes, alignment, &owner);
     if (!pointers[i])
       return false;
-    if (owner != warp.block && owner->races && access.kind != AccessKind::Read)
+    if (owner == warp.block)
+      continue;
+    owner->heldUntil = std::max(owner->heldUntil, warp.clusterPhase + 1);
+    if (owner->races && access.kind != AccessKind::Read)
       owner->races->foreignStore(warp, i, uint32_t(pointers[i] - owner->shared), access.bytes);
   }
   return true;

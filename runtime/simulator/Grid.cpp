@@ -112,7 +112,7 @@ void Unit::beginBlock(Block &block, uint64_t linear) {
   block.barriers = {};
   block.messageBarriers.clear();
   block.bulkCopies.clear();
-  block.clusterArrived = block.clusterPhase = 0;
+  block.clusterArrived = block.clusterPhase = block.heldUntil = 0;
   block.warpsAlive = warps;
   block.warps.resize(warps);
   if (block.races)

@@ -224,6 +224,9 @@ struct Block {
   uint64_t progress = 0;       // changes whenever something happens that others may wait for
   uint32_t clusterArrived = 0; // warps
   uint32_t clusterPhase = 0;
+  /// Phases of the cluster's barrier that must be complete before the block's memory may go: behind
+  /// other blocks' last loads and stores, unless they have arrived at an mbarrier here since.
+  uint32_t heldUntil = 0;
   RaceDetector *races = nullptr;
   std::deque<BulkCopy> bulkCopies; // issued, not complete
 

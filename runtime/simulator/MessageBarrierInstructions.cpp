@@ -93,6 +93,8 @@ void arrive(Warp &warp, const Op &op, uint32_t lane, const BarrierReference &fou
   // What other blocks do is no part of the owner's order.
   if (warp.block->races && found.owner == warp.block)
     warp.block->races->release(warp, found.address);
+  if (found.owner != warp.block)
+    found.owner->heldUntil = 0;
   if (op.slot[0] != noSlot)
     warp.lanes<uint64_t>(op.slot[0])[lane] = barrier.phase;
   int64_t count = form == Form::ArriveExpect ? 1 : argument(warp, op, lane);

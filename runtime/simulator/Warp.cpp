@@ -176,6 +176,11 @@ void Warp::exitLanes(uint32_t leaving) {
     block->clusterArrived -= clusterArrived && clusterPhase == block->clusterPhase;
     yield();
     block->warpExited();
+    if (block->warpsAlive == 0 && block->heldUntil > block->clusterPhase)
+      fault(
+          0, FindingKind::Race,
+          "ends its block while nothing says that others of the cluster have read and written its "
+          "shared memory");
     return;
   }
   // Groups that waited for the leaving lanes look again.

@@ -686,6 +686,10 @@ std::vector<Case> conformance::matmulCases() {
   add(productCase({"bf16", kFormats[6], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"i8", kFormats[3], "f32", 200, 2080}), {9, 70}, true);
   add(productCase({"bf16", kBlockFormats[2], "f32", 200, 2048}), {9, 70}, true);
+  // Rows enough that blocks of a cluster share the segments.
+  add(productCase({"bf16", kFormats[6], "f32", 1032, 1280}), {3, 70});
+  add(productCase({"f8E4M3FN", kFormats[9], "bf16", 1024, 1040}), {9, 20});
+  add(pairCase({"bf16", kFormats[5], "bf16", 520, 640}), {3, 33});
   add(productCase({"f16", kFormats[2], "f16", 65, 96}), {1, 17});
   // Tiles of many tokens, and e4m3 on both sides with groups.
   for (auto [input, format] : {std::pair("bf16", 1), {"bf16", 6}, {"f8E4M3FN", 9}})

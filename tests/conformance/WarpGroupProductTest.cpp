@@ -26,7 +26,7 @@ constexpr const char *kCases[] = {
     "matmul_bf16_int4g64z_f32_72x1280",      "matmul_bf16_int4row_f32_72x656",
     "matmul_bf16_codebook4g32h_f32_72x1152", "matmul_f16_f16_f16_65x96",
     "matmul_f8E4M3FN_fp8_f32_72x656",        "matmul_f8E4M3FN_fp8g128_f32_72x656",
-    "matmul_pair_bf16_int4g64z_bf16_70x640"};
+    "matmul_pair_bf16_int4g64z_bf16_70x640", "matmul_pair_bf16_int4g64z_bf16_520x640"};
 
 class OrderTest : public testing::TestWithParam<const char *> {};
 
@@ -117,6 +117,10 @@ protected:
 
 constexpr const char *kWhole = "matmul_bf16_bf16_f32_72x656";
 constexpr const char *kGrouped = "matmul_bf16_int4g128_f32_200x2080";
+constexpr const char *kClustered = "matmul_bf16_int4g128_f32_1032x1280";
+/// A wait for a phase, and its parity.
+constexpr const char *kPhase =
+    R"((mbarrier\.try_wait\.parity\.shared\.b64 ended, \[%r\d+\]), %r\d+;)";
 
 } // namespace
 
@@ -139,16 +143,28 @@ TEST_F(PlantedBugTest, WrongSwizzle) {
 }
 
 TEST_F(PlantedBugTest, MissingFenceOfProxies) {
-  expectFound(kWhole, replacing(R"(fence\.proxy\.async\.shared::cta;)", ""));
+  expectFound("matmul_experts_bf16_bf16_48_656x2of5",
+              replacing(R"(fence\.proxy\.async\.shared::cta;)", ""));
 }
 
 TEST_F(PlantedBugTest, StageReusedEarly) {
-  // The main loop's barrier is what keeps copies from a stage that others still read.
-  expectFound(kGrouped, replacing(R"(bar\.sync[ \t]+0;)", "", 1));
+  // The wait of the warp that copies, behind those of the warps that multiply.
+  expectFound(kWhole, replacing(kPhase, "$1, 1;", 2));
 }
 
 TEST_F(PlantedBugTest, WrongPhaseOfABarrier) {
-  expectFound(
-      kGrouped,
-      replacing(R"((mbarrier\.try_wait\.parity\.shared\.b64 ended, \[%r\d+\]), %r\d+;)", "$1, 1;"));
+  expectFound(kGrouped, replacing(kPhase, "$1, 1;", 0));
+}
+
+TEST_F(PlantedBugTest, WrongRankOfACluster) {
+  expectFound(kClustered,
+              replacing(R"((mapa\.shared::cluster\.u32 there, %r\d+), %r\d+;)", "$1, 0;", 1));
+}
+
+TEST_F(PlantedBugTest, MissingBarrierOfACluster) {
+  // Before blocks read each other's sums, and before they end.
+  for (int place : {0, 1})
+    expectFound(kClustered, replacing(R"(barrier\.cluster\.arrive\.release\.aligned;\s*)"
+                                      R"(barrier\.cluster\.wait\.acquire\.aligned;)",
+                                      "", place));
 }

@@ -2,7 +2,8 @@
 // llm.matmul by wgmma, for sm_90a: a warp group multiplies 64 rows of the weight, decoded in
 // registers, by 8 to 256 tokens, which it reads from shared memory. Blocks, shares of k and the
 // order of sums are those of MatmulTensor; but totals of segments stand in shared memory, so that
-// tiles of many tokens have registers for their open sums. But for experts a warp more brings
+// tiles of many tokens have registers for their open sums, and blocks that share k may be a
+// cluster, of which each adds all sums of some rows. But for experts a warp more brings
 // weights and inputs to stages that the warp groups empty, each at its own pace.
 #define INGOT_WAITS_ITSELF
 #include "MatmulSums.cuh"
@@ -30,10 +31,15 @@ constexpr int kPromoted = int(constants::promoted);
 static_assert(kPromoted == 0 || !kGrouped || kPromoted % kGroup == 0);
 /// Whether sums are closed before their segment ends.
 constexpr bool kCloses = kGrouped || kPromoted > 0;
-/// Where the totals of segments stand.
-constexpr int kTotalsOffset = int(constants::totals_offset);
-static_assert(kSegments == 1 || (kTotalsOffset >= kStages * kStageBytes &&
-                                 kTotalsOffset + kQuads * kThreads * 16 <= constants::shared_bytes),
+/// Blocks of the cluster that share k; 1: none.
+constexpr int kClustered = int(constants::clustered);
+/// Where the totals of segments stand; of clusters a place for each of the block's segments, but
+/// for those of the first block, which it adds.
+constexpr int kTotalsOffset = int(constants::totals_offset), kTotalBytes = kQuads * kThreads * 16;
+static_assert(kSegments == 1 ||
+                  (kTotalsOffset >= kStages * kStageBytes &&
+                   kTotalsOffset + (kClustered > 1 ? ceilDiv(kSegments, kClustered) : 1) *
+                                       kTotalBytes <= constants::shared_bytes),
               "the provider counts alike");
 
 /// A thread's part of bringing inputs, in panels of kSwizzledBytes of depth.
@@ -69,6 +75,8 @@ struct Work : Block {
   __device__ Work(const Launch &launch, const Tile &tile, u8 *memory)
       : Block(launch, tile, memory), weights(launch, tile, base) {
     ptx::pin(firstInputs);
+    if constexpr (kClustered > 1)
+      aside = reinterpret_cast<uint4 *>(memory + kTotalsOffset) + threadIdx.x;
   }
 
   __device__ auto &result() { return total; }
@@ -235,6 +243,16 @@ struct Work : Block {
     waitProducts();
   }
 
+  /// True where all sums are there, to be stored; the blocks of a cluster store them themselves.
+  __device__ bool addShares(Sums<float> &sums) const {
+    if constexpr (kClustered > 1)
+      return storePart(), false;
+    else
+      return Block::addShares(sums);
+  }
+  __device__ void storePart() const;
+  __device__ float4 clusterSum(u32 place) const;
+
   template <bool Rest> __device__ void run();
   __device__ bool multiplies() const;
   __device__ void produce() const;
@@ -322,6 +340,45 @@ template <bool Rest> __device__ void Work::consume() {
   ptx::syncFirst<kThreads>();
   weights.finish();
   ptx::syncFirst<kThreads>();
+}
+
+/// The sum of all segments of the tile for four numbers, in order; `place`: their address in this
+/// block, of its first segment.
+__device__ float4 Work::clusterSum(u32 place) const {
+  float4 sum = {0, 0, 0, 0};
+  auto add = [&](const uint4 &quad) {
+    sum = {sum.x + __uint_as_float(quad.x), sum.y + __uint_as_float(quad.y),
+           sum.z + __uint_as_float(quad.z), sum.w + __uint_as_float(quad.w)};
+  };
+  add(ptx::loadOfBlock(place, 0));
+#pragma unroll
+  for (int rank = 1; rank < kClustered; ++rank) {
+    constexpr int segments = int(kSegments);
+    int count = segments * (rank + 1) / kClustered - segments * rank / kClustered;
+    for (int i = 0; i < count; ++i)
+      add(ptx::loadOfBlock(place + i * kTotalBytes, rank));
+  }
+  return sum;
+}
+
+/// Adds and stores this block's part of the tile's rows, of which each warp of a block has 16. All
+/// blocks of the cluster have their sums in shared memory, and keep them until all are done.
+__device__ void Work::storePart() const {
+  constexpr int kWarps = kThreads / 32;
+  int rank = int(blockIdx.z), first = kWarps * rank / kClustered;
+  int own = kWarps * (rank + 1) / kClustered - first, lanes = own * 32;
+  ptx::syncCluster();
+  for (int i = int(threadIdx.x); i < kQuads * lanes; i += kThreads) {
+    int c = i / lanes, thread = first * 32 + i % lanes;
+    float4 sum = clusterSum(base + kTotalsOffset + (c * kThreads + thread) * 16);
+    const float of[4] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      placeSum(thread / 32 * 16, thread % 32, c * 8, k, of[k]);
+  }
+  ptx::syncFirst<kThreads>();
+  storeRows(first * 16, own * 16);
+  ptx::syncCluster();
 }
 
 /// Copies, multiplies and closes segments until the share of k is done.

@@ -72,7 +72,7 @@ struct Warp {
 struct Block {
   const Launch &launch;
   Tile tile;
-  u8 *memory; ///< of the stages
+  u8 *memory; ///< of the stages, and of sums that are to be stored
   u32 base = ptx::sharedAddress(memory);
   Warp warp;
   int begin, end;         ///< of k
@@ -177,6 +177,8 @@ struct Block {
   template <class Number> __device__ void addParts(Sums<Number> &sums, i64 part, i64 end) const;
   template <class Number> __device__ bool addShares(Sums<Number> &sums) const;
   template <class Number> __device__ void store(const Sums<Number> &sums) const;
+  __device__ void placeSum(int warpRow, int lane, int token, int i, float sum) const;
+  __device__ void storeRows(int first, int rows) const;
 };
 
 /// Adds the parts [part, end) in order to `sums`. So many loads are under way at once that memory's
@@ -204,7 +206,8 @@ __device__ void Block::addParts(Sums<Number> &sums, i64 part, i64 end) const {
   }
 }
 
-/// With shares: whether this block is the last of its tile, which then has all sums. `sums`: of
+/// With shares: whether this block is the last of its tile, which then has all sums and stores
+/// them. `sums`: of
 /// this share; of the first one, which has added its own segments.
 template <class Number> __device__ bool Block::addShares(Sums<Number> &sums) const {
   // The first share's sum stands in the place of the last of its segments.
@@ -221,27 +224,40 @@ template <class Number> __device__ bool Block::addShares(Sums<Number> &sums) con
   return true;
 }
 
-/// Epilogue and result, element by element in the order of memory.
+/// Sums of a tile stand in shared memory by tokens, each of which takes so many numbers.
+constexpr int kSumStride = kTileRows + 4;
+static_assert(kTileTokens * kSumStride * 4 <= constants::shared_bytes,
+              "the provider counts alike");
+
+/// Epilogue and result of the tile.
 template <class Number> __device__ void Block::store(const Sums<Number> &of) const {
-  constexpr int stride = kTileRows + 4;
-  constexpr int columns = kPaired ? kTileRows / 2 : kTileRows;
-  float *sums = reinterpret_cast<float *>(memory);
-  static_assert(kTileTokens * stride * 4 <= constants::shared_bytes, "the provider counts alike");
   forEachSum([&](int r, int c, int i) {
-    auto sum = float(of.of[r][c][i]);
-    int row = warp.rowTile(r) * 16 + warp.lane / 4 + (i / 2) * 8;
-    int token = warp.token(c) + warp.lane % 4 * 2 + i % 2;
-    sums[token * stride + row] = sum * kDecodedUnit * book.unit;
+    placeSum(warp.rowTile(r) * 16, warp.lane, warp.token(c), i, float(of.of[r][c][i]));
   });
   ptx::syncFirst<kThreads>();
+  storeRows(0, kTileRows);
+}
+
+/// Puts sum `i` of a lane's four, of the 16 rows from `firstRow` on and the eight tokens from
+/// `token` on, where storeRows finds it.
+__device__ __forceinline__ void Block::placeSum(int firstRow, int lane, int token, int i, float sum) const {
+  int row = firstRow + lane / 4 + (i / 2) * 8;
+  token += lane % 4 * 2 + i % 2;
+  reinterpret_cast<float *>(memory)[token * kSumStride + row] = sum * kDecodedUnit * book.unit;
+}
+
+/// Epilogue and result of `rows` rows of the tile, element by element in the order of memory.
+__device__ __forceinline__ void Block::storeRows(int firstRow, int rows) const {
+  const float *sums = reinterpret_cast<const float *>(memory);
+  int columns = kPaired ? rows / 2 : rows;
   for (int i = int(threadIdx.x); i < kTileTokens * columns; i += kThreads) {
     int place = i / columns;
-    int row = kPaired ? i % columns / 8 * 16 + i % 8 : i % columns;
+    int row = firstRow + (kPaired ? i % columns / 8 * 16 + i % 8 : i % columns);
     i64 weightRow = tile.firstTile * 16 + row, column = resultColumn(weightRow);
     if (place >= tile.tokens.count || column >= kColumns)
       continue;
     i64 token = tile.tokens.result(place);
-    const float *from = sums + place * stride + row;
+    const float *from = sums + place * kSumStride + row;
     float pair[2] = {from[0], kPaired ? from[8] : 0.0f};
     if constexpr (kScaled && !kGrouped) {
 #pragma unroll
@@ -256,6 +272,7 @@ template <class Number> __device__ void Block::store(const Sums<Number> &of) con
                                          finish(launch, token, column, pair[0], pair[1]));
   }
 }
+
 /// What tile a block has, as indices along the weight's rows and along tokens. Blocks that run at
 /// the same time have all tiles of a few rows and a group of token tiles, so that L2 serves what
 /// one of them has brought.

@@ -257,6 +257,32 @@ template <int Threads> INGOT_DEVICE void syncFirst() {
     asm volatile("bar.sync 1, %0;" ::"n"(Threads) : "memory");
 }
 
+//===- Blocks of a cluster ------------------------------------------------------------------===//
+
+/// Arrives at the barrier of all threads of the cluster that have not ended, and waits there: then
+/// what they wrote before is visible.
+INGOT_DEVICE void syncCluster() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;\n"
+               "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+/// Four numbers at `shared`, an address of this block, in block `rank` of the cluster.
+INGOT_DEVICE uint4 loadOfBlock(u32 shared, u32 rank) {
+  uint4 four = {};
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n"
+               ".reg .u32 there;\n"
+               "mapa.shared::cluster.u32 there, %4, %5;\n"
+               "ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [there];\n"
+               "}"
+               : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+               : "r"(shared), "r"(rank)
+               : "memory");
+#endif
+  return four;
+}
+
 //===- Fragments ----------------------------------------------------------------------------===//
 
 /// Four 8x8 matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8.

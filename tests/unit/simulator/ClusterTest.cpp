@@ -86,6 +86,31 @@ TEST_F(ClusterTest, BarriersAreUsedInTurns) {
   EXPECT_THAT(findings(), HasSubstr("waits at an mbarrier of another block"));
 }
 
+TEST_F(ClusterTest, BlocksThatEndWhileOthersReadThemAreFound) {
+  // Block i reads what the other one has stored in its own memory.
+  auto readsBy = [](const std::string &end) {
+    return ".shared .align 8 .b8 s[64]; mov.u32 %r2, s; mov.u32 %r4, %cluster_ctarank;"
+           "st.shared.u32 [%r2], %r4; barrier.cluster.arrive; barrier.cluster.wait;"
+           "xor.b32 %r5, %r4, 1; mapa.shared::cluster.u32 %r6, %r2, %r5;"
+           "ld.shared::cluster.u32 %r7, [%r6]; mul.wide.u32 %d1, %r4, 4; add.u64 %d0, %d0, %d1;"
+           "st.global.u32 [%d0], %r7;" +
+           end;
+  };
+  configure({.architecture = "sm_90"});
+  for (bool waits : {true, false}) {
+    Kernel test = load(
+        kernel(readsBy(waits ? "barrier.cluster.arrive; barrier.cluster.wait;" : ""), 1, "sm_90"));
+    DeviceArray<uint32_t> out(std::vector<uint32_t>(2));
+    DriverResult result = launch(test, {.grid = 2, .block = 1, .cluster = 2}, {&out.address});
+    EXPECT_EQ(result == DriverResult::Success, waits) << lastError();
+    if (waits)
+      EXPECT_THAT(out.read(), testing::ElementsAre(1u, 0u));
+    else
+      EXPECT_THAT(findings(), testing::AnyOf(HasSubstr("ends its block while nothing says"),
+                                             HasSubstr("all of whose threads have exited")));
+  }
+}
+
 TEST_F(ClusterTest, RanksCountAlongTheAxes) {
   // Every block of a grid of 4 x 6 x 2 in clusters of 2 x 3 x 1 tells where it is.
   configure({.architecture = "sm_90"});
