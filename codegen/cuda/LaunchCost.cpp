@@ -208,6 +208,8 @@ private:
   }
 
   static MmaFamily familyOf(engine::KernelOp kernel) {
+    if (constant(kernel, "from_shared") > 0)
+      return MmaFamily::WgmmaShared;
     return kernel.getSource() == kGroupMethod.source ? kGroupMethod.family : kTensorMethod.family;
   }
 

@@ -56,6 +56,7 @@ llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
   if (shape.experts == 0)
     for (Tile &tile : tiles) {
       tile.producers = tile.sums() > kFewSums ? kWarpGroup : kWarpSize;
+      tile.fromShared = shape.weight == shape.input;
       if (tile.sharing == Sharing::Workspace && shape.rows >= kLeastClustered)
         tile.sharing = Sharing::Cluster;
     }

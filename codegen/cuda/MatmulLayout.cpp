@@ -34,17 +34,18 @@ static SmallVector<int64_t> planeDigits(int64_t bits, bool quads) {
   return digits;
 }
 
-/// Digits of one tile's block: lanes, then what a lane holds, as kernels/MatmulFragments.cuh reads
-/// it; the first number is the block's columns. Lane 4g + t starts at row g; its words are halves
-/// of columns by rows g and g + 8.
+/// Digits of one tile's block; the first number is its columns. What is multiplied as it is stored
+/// stands in matrices of eight rows of 16 bytes, which ldmatrix loads and wgmma reads. What is
+/// decoded: lanes, then what a lane holds, as kernels/MatmulFragments.cuh reads it. Lane 4g + t
+/// starts at row g; its words are halves of columns by rows g and g + 8.
 static std::pair<int64_t, SmallVector<int64_t>> blockDigits(FragmentLayout layout, int64_t bits) {
   switch (layout) {
   case FragmentLayout::Halves:
-    return {16, {0, 1, 8, 1, 2, 4, 1, 8, 2, 0, 8, 2, 1, 1, 2}};
+    return {16, {1, 8, 2, 0, 8, 2, 0, 1, 8, 1, 1, 8}};
   case FragmentLayout::Bytes:
     return {32, {0, 1, 8, 1, 2, 4, 1, 16, 2, 0, 8, 2, 1, 1, 2, 1, 8, 2}};
   case FragmentLayout::Quads:
-    return {32, {0, 1, 8, 1, 4, 4, 1, 16, 2, 0, 8, 2, 1, 1, 4}};
+    return {32, {1, 16, 2, 0, 8, 2, 0, 1, 8, 1, 1, 16}};
   case FragmentLayout::Nibbles:
     return {64, {0, 1, 8, 1, 2, 4, 1, 16, 4, 1, 1, 2, 1, 8, 2, 0, 8, 2}};
   case FragmentLayout::NibblePairs:

@@ -49,6 +49,7 @@ KernelVariant tensorKernel(llm::MatmulOp op, const MatmulShape &shape, const Mat
   const Tile &tile = plan.tile;
   CudaVariant variant(method.source, op, tile.threads() + tile.producers);
   variant.integer("producer_threads", tile.producers);
+  variant.integer("from_shared", tile.fromShared);
   int64_t segment = segmentOf(plan, shape, architecture), segments = segmentsOf(shape, segment);
   describeMatmul(variant, op, shape, segment);
   variant.integer("group", plan.group);
@@ -127,7 +128,7 @@ double secondsOf(const Candidate &candidate, const MatmulShape &shape,
                      .weightBits = double(bitsOf(shape.weight)),
                      .inputBits = double(8 * shape.inputBytes),
                      .type = candidate.method->product(shape, architecture),
-                     .family = candidate.method->family,
+                     .family = tile.fromShared ? MmaFamily::WgmmaShared : candidate.method->family,
                      .tileRows = tile.rows(),
                      .tileTokens = tile.tokens(),
                      .depth = plan.depth,
@@ -159,10 +160,15 @@ llvm::SmallVector<KernelVariant> chooseByRows(const MatmulShape &shape,
       next = most;
     std::optional<size_t> best;
     int64_t each = shape.rowsEach(next);
+    // A larger tile would be empty for the most part, which the model does not tell.
+    bool few = llvm::any_of(candidates, [&](const Candidate &candidate) {
+      return candidate.plan.tile.most >= each && readsOnce(candidate.plan.tile);
+    });
     if (!ends.empty() && candidates[ends.back().second].plan.tile.most >= each)
       best = ends.back().second;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (candidates[i].plan.tile.most < each)
+      const Tile &tile = candidates[i].plan.tile;
+      if (tile.most < each || (few && !readsOnce(tile)))
         continue;
       double margin = best ? kBetter : 1;
       if (!best || secondsOf(candidates[i], shape, architecture, next) <

@@ -22,7 +22,8 @@ struct Tile {
   int64_t along, across;         ///< warps
   int64_t rowTiles, tokenBlocks; ///< of a warp: 16 rows, 8 tokens
   Sharing sharing;
-  int64_t producers = 0; ///< threads besides, which bring what the warps multiply
+  int64_t producers = 0;   ///< threads besides, which bring what the warps multiply
+  bool fromShared = false; ///< instructions read weights where they lie in shared memory
 
   /// Those that multiply.
   int64_t threads() const { return along * across * kWarpSize; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.matmul by wgmma, for sm_90a: a warp group multiplies 64 rows of the weight, decoded in
-// registers, by 8 to 256 tokens, which it reads from shared memory. Blocks, shares of k and the
+// llm.matmul by wgmma, for sm_90a: a warp group multiplies 64 rows of the weight by 8 to 256 tokens,
+// which it reads from shared memory; so it does weights that need no decoding where tokens are many,
+// and others decoded, in registers. Blocks, shares of k and the
 // order of sums are those of MatmulTensor; but totals of segments stand in shared memory, so that
 // tiles of many tokens have registers for their open sums, and blocks that share k may be a
 // cluster, of which each adds all sums of some rows. But for experts a warp more brings
@@ -31,6 +32,11 @@ constexpr int kPromoted = int(constants::promoted);
 static_assert(kPromoted == 0 || !kGrouped || kPromoted % kGroup == 0);
 /// Whether sums are closed before their segment ends.
 constexpr bool kCloses = kGrouped || kPromoted > 0;
+static_assert(!kCrosses || (kStoredMatrices && constants::producer_threads > 0 && !kScaleCodes &&
+                            constants::warps_along == 8));
+/// Whether products of one stage are under way together with the next one's. With few tokens
+/// memory is what takes time.
+constexpr bool kOverlapsStages = kCrosses && !kCloses && constants::producer_threads == 128;
 /// Blocks of the cluster that share k; 1: none.
 constexpr int kClustered = int(constants::clustered);
 /// Where the totals of segments stand; of clusters a place for each of the block's segments, but
@@ -70,11 +76,19 @@ struct Work : Block {
   u32 accumulates = 0;      ///< whether the open sums have begun
   bool hasTotals = false;   ///< whether a segment was closed
   WeightTensors weights;
-  u64 firstInputs = ptx::swizzledOperand(base + kInputsOffset); ///< of the first stage
+  // Operands in the first stage.
+  u64 firstInputs = ptx::swizzledOperand(base + kInputsOffset);
+  u64 firstWeights = 0;
 
   __device__ Work(const Launch &launch, const Tile &tile, u8 *memory)
       : Block(launch, tile, memory), weights(launch, tile, base) {
     ptx::pin(firstInputs);
+    if constexpr (kCrosses) {
+      constexpr int kMatrixBytes = 8 * 16;
+      firstWeights = ptx::matricesOperand(base + warp.index / 4 * kMatrixBytes, 2 * kMatrixBytes,
+                                          Weights::kTileBytes);
+      ptx::pin(firstWeights);
+    }
     if constexpr (kClustered > 1)
       aside = reinterpret_cast<uint4 *>(memory + kTotalsOffset) + threadIdx.x;
   }
@@ -158,7 +172,8 @@ struct Work : Block {
                               byte / kSwizzledBytes * kPanelBytes + byte % kSwizzledBytes);
   }
 
-  __device__ void multiply(const u32 (&a)[4], u64 b) {
+  /// `a`: in registers or in shared memory.
+  template <class Left> __device__ void multiply(const Left &a, u64 b) {
     if constexpr (kProduct == Product::Float8)
       ptx::GroupProduct<kBlocks>::e4m3(open.of[0], a, b, accumulates);
     else if constexpr (kProduct == Product::Bf16)
@@ -225,6 +240,36 @@ struct Work : Block {
     }
   }
 
+  /// The weights' side of the product of columns from `column` of the stage on: the warp group's
+  /// eight rows of all tiles.
+  __device__ u64 leftOperand(u32 stageOffset, int column) const {
+    return ptx::operandBehind(ptx::operandBehind(firstWeights, stageOffset),
+                              column / kBlockDepth * kBlockBytes);
+  }
+
+  /// Multiplies the columns of a stage as they lie there. Where no sum is closed the products are
+  /// under way when the next stage's begin.
+  __device__ void multiplyStored(u32 stageOffset, int k) {
+    pinOpen();
+    ptx::beginProducts();
+#pragma unroll
+    for (int column = 0; column < kTileDepth; column += kProductDepth) {
+      multiply(leftOperand(stageOffset, column), inputs(stageOffset, column));
+      int end = column + kProductDepth;
+      bool closes = kCloses && closesAt(end, k);
+      if (end == kTileDepth || closes)
+        ptx::commitProducts();
+      if (closes) {
+        waitProducts();
+        closeGroup(stageOffset, groupAt(column));
+        if (end < kTileDepth) {
+          pinOpen();
+          ptx::beginProducts();
+        }
+      }
+    }
+  }
+
   /// Multiplies the columns of a stage. Products of a step are under way while the next one's
   /// weights are decoded.
   template <bool Rest> __device__ void multiplyStage(u32 stageOffset, int k) {
@@ -251,7 +296,7 @@ struct Work : Block {
       return Block::addShares(sums);
   }
   __device__ void storePart() const;
-  __device__ float4 clusterSum(u32 place) const;
+  __device__ float2 clusterSum(u32 place) const;
 
   template <bool Rest> __device__ void run();
   __device__ bool multiplies() const;
@@ -325,16 +370,31 @@ template <bool Rest> __device__ void Work::consume() {
     if constexpr (kScaleCodes)
       Decoded::decode(memory, reading, warp.index, warp.rowTile(0), k,
                       launch.buffer<const float>(kSuperScales));
-    multiplyStage<Rest>(reading, k);
-    __syncwarp();
-    if (warp.lane == 0)
-      ptx::arrive(emptied(base + reading));
+    if constexpr (kCrosses)
+      multiplyStored(reading, k);
+    else
+      multiplyStage<Rest>(reading, k);
+    u32 read = reading; // the stage that no product reads any more
+    if constexpr (kOverlapsStages) {
+      ptx::waitProducts<1>();
+      read = reading == 0 ? (kStages - 1) * kStageBytes : reading - kStageBytes;
+    } else if constexpr (kCrosses) {
+      waitProducts();
+    }
+    if constexpr (!kCrosses)
+      __syncwarp();
+    ptx::arriveWhere(warp.lane == 0 && (!kOverlapsStages || k > begin), emptied(base + read));
     if constexpr (kSegments > 1)
-      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end)
+      if ((k + kTileDepth) % kSegment == 0 || k + kTileDepth >= end) {
+        if constexpr (kOverlapsStages)
+          waitProducts();
         closeSegment();
+      }
     reading = reading + kStageBytes == kStages * kStageBytes ? 0 : reading + kStageBytes;
     parity ^= reading == 0;
   }
+  if constexpr (kOverlapsStages)
+    waitProducts();
   loadTotal();
   // Everyone has passed the last barrier.
   ptx::syncFirst<kThreads>();
@@ -342,14 +402,11 @@ template <bool Rest> __device__ void Work::consume() {
   ptx::syncFirst<kThreads>();
 }
 
-/// The sum of all segments of the tile for four numbers, in order; `place`: their address in this
+/// The sum of all segments of the tile for two numbers, in order; `place`: their address in this
 /// block, of its first segment.
-__device__ float4 Work::clusterSum(u32 place) const {
-  float4 sum = {0, 0, 0, 0};
-  auto add = [&](const uint4 &quad) {
-    sum = {sum.x + __uint_as_float(quad.x), sum.y + __uint_as_float(quad.y),
-           sum.z + __uint_as_float(quad.z), sum.w + __uint_as_float(quad.w)};
-  };
+__device__ float2 Work::clusterSum(u32 place) const {
+  float2 sum = {0, 0};
+  auto add = [&](float2 part) { sum = {sum.x + part.x, sum.y + part.y}; };
   add(ptx::loadOfBlock(place, 0));
 #pragma unroll
   for (int rank = 1; rank < kClustered; ++rank) {
@@ -361,20 +418,21 @@ __device__ float4 Work::clusterSum(u32 place) const {
   return sum;
 }
 
-/// Adds and stores this block's part of the tile's rows, of which each warp of a block has 16. All
+/// Adds and stores this block's part of the tile's rows, of which a block has eight times 16. All
 /// blocks of the cluster have their sums in shared memory, and keep them until all are done.
 __device__ void Work::storePart() const {
-  constexpr int kWarps = kThreads / 32;
-  int rank = int(blockIdx.z), first = kWarps * rank / kClustered;
-  int own = kWarps * (rank + 1) / kClustered - first, lanes = own * 32;
+  int rank = int(blockIdx.z), first = kRowTiles * rank / kClustered;
+  int own = kRowTiles * (rank + 1) / kClustered - first;
   ptx::syncCluster();
-  for (int i = int(threadIdx.x); i < kQuads * lanes; i += kThreads) {
-    int c = i / lanes, thread = first * 32 + i % lanes;
-    float4 sum = clusterSum(base + kTotalsOffset + (c * kThreads + thread) * 16);
-    const float of[4] = {sum.x, sum.y, sum.z, sum.w};
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-      placeSum(thread / 32 * 16, thread % 32, c * 8, k, of[k]);
+  for (int i = int(threadIdx.x); i < kQuads * own * 64; i += kThreads) {
+    int lane = i % 32, eight = i / 32 % 2, rows = first + i / 64 % own, c = i / 64 / own;
+    // The lane's quad has two of these rows; see Warp::row.
+    int owner = kCrosses ? rows / 2 + eight * 4 : rows, half = kCrosses ? rows % 2 : eight;
+    float2 sum =
+        clusterSum(base + kTotalsOffset + (c * kThreads + owner * 32 + lane) * 16 + half * 8);
+    int row = rows * 16 + eight * 8 + lane / 4, token = c * 8 + lane % 4 * 2;
+    placeSum(row, token, sum.x);
+    placeSum(row, token + 1, sum.y);
   }
   ptx::syncFirst<kThreads>();
   storeRows(first * 16, own * 16);

@@ -13,6 +13,9 @@ namespace matmul {
 constexpr int kRows = int(constants::row_tiles), kBlocks = int(constants::token_blocks);
 constexpr i64 kSegments = ceilDiv(kDepth, kSegment);
 constexpr int kQuads = kRows * kBlocks; ///< a lane's sums, by four
+/// Whether warp groups share tiles of 16 rows: the first has the first eight rows of each, the
+/// second the others.
+constexpr bool kCrosses = constants::from_shared != 0;
 /// Whether gridDim.z may be more than 1.
 constexpr bool kShares = constants::shares_depth != 0;
 
@@ -65,6 +68,17 @@ struct Warp {
   int across = index / int(constants::warps_along);
 
   __device__ int rowTile(int r) const { return along * kRows + r; }
+  /// Rows of the lane's sums within the block's tile: of sums 0 and 1, and of 2 and 3.
+  __device__ int row(int r, int half) const {
+    return kCrosses ? (index % 4 * 2 + half) * 16 + index / 4 * 8 + lane / 4
+                    : rowTile(r) * 16 + lane / 4 + half * 8;
+  }
+  /// Where a stage's records have the number of such a row for a group: of 16 rows, first and
+  /// second halves in turn.
+  __device__ int numberAt(int r, int half, int group) const {
+    return kCrosses ? ((index % 4 * 2 + half) * kStageGroups + group) * 16 + lane / 4 * 2 + index / 4
+                    : (rowTile(r) * kStageGroups + group) * 16 + lane / 4 * 2 + half;
+  }
   __device__ int token(int c) const { return (across * kBlocks + c) * 8; }
 };
 
@@ -93,9 +107,8 @@ struct Block {
   /// The zeros of rows g and g + 8 of a tile for group `group` of the stage.
   __device__ void zeros(u32 stageOffset, int r, int group, u32 (&pair)[2]) const {
     if constexpr (Zeros::kBytes > 0 && !kAddsOffsets) {
-      int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
-      pair[0] = zeroWord(memory[stageOffset + kZerosOffset + at]);
-      pair[1] = zeroWord(memory[stageOffset + kZerosOffset + at + 1]);
+      pair[0] = zeroWord(memory[stageOffset + kZerosOffset + warp.numberAt(r, 0, group)]);
+      pair[1] = zeroWord(memory[stageOffset + kZerosOffset + warp.numberAt(r, 1, group)]);
     } else {
       pair[0] = pair[1] = zeroWord(kMiddle);
     }
@@ -107,13 +120,13 @@ struct Block {
     if constexpr (kScaleCodes)
       return Decoded::load(memory, warp.index, r, group);
     GroupNumbers numbers = {};
-    int at = (warp.rowTile(r) * kStageGroups + group) * 16 + warp.lane / 4 * 2;
     const u8 *stage = memory + stageOffset;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      numbers.scale[i] = loadElement<constants::scale_type>(stage + kScalesOffset, at + i);
+      int at = warp.numberAt(r, i, group);
+      numbers.scale[i] = loadElement<constants::scale_type>(stage + kScalesOffset, at);
       if constexpr (kAddsOffsets)
-        numbers.offset[i] = loadElement<constants::scale_type>(stage + kZerosOffset, at + i);
+        numbers.offset[i] = loadElement<constants::scale_type>(stage + kZerosOffset, at);
     }
     moveToMiddle(numbers);
     return numbers;
@@ -145,13 +158,23 @@ struct Block {
     return true;
   }
 
-  /// The lane's words of a step, whose blocks begin at `block`.
+  /// The lane's words of a step, whose blocks begin at `block`. A lane of ldmatrix gives one row.
   __device__ void loadWeights(u32 (&words)[kStepWords], const u8 *block) const {
     if constexpr (kPlanes) {
       LanePlanes<kWeightType> planes(block, warp.lane);
 #pragma unroll
       for (int w = 0; w < kStepWords; ++w)
         words[w] = planes.bytes[w];
+    } else if constexpr (kStoredMatrices) {
+      u32 from = ptx::sharedAddress(block) + warp.lane * 16;
+#pragma unroll
+      for (int w = 0; w < kStepWords; w += 4) {
+        u32 four[4];
+        ptx::loadMatrix4(four, from + w / 4 * kBlockBytes);
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          words[w + i] = four[i];
+      }
     } else {
 #pragma unroll
       for (int w = 0; w < kStepWords; w += 4) {
@@ -177,7 +200,7 @@ struct Block {
   template <class Number> __device__ void addParts(Sums<Number> &sums, i64 part, i64 end) const;
   template <class Number> __device__ bool addShares(Sums<Number> &sums) const;
   template <class Number> __device__ void store(const Sums<Number> &sums) const;
-  __device__ void placeSum(int warpRow, int lane, int token, int i, float sum) const;
+  __device__ void placeSum(int row, int token, float sum) const;
   __device__ void storeRows(int first, int rows) const;
 };
 
@@ -232,17 +255,14 @@ static_assert(kTileTokens * kSumStride * 4 <= constants::shared_bytes,
 /// Epilogue and result of the tile.
 template <class Number> __device__ void Block::store(const Sums<Number> &of) const {
   forEachSum([&](int r, int c, int i) {
-    placeSum(warp.rowTile(r) * 16, warp.lane, warp.token(c), i, float(of.of[r][c][i]));
+    placeSum(warp.row(r, i / 2), warp.token(c) + warp.lane % 4 * 2 + i % 2, float(of.of[r][c][i]));
   });
   ptx::syncFirst<kThreads>();
   storeRows(0, kTileRows);
 }
 
-/// Puts sum `i` of a lane's four, of the 16 rows from `firstRow` on and the eight tokens from
-/// `token` on, where storeRows finds it.
-__device__ __forceinline__ void Block::placeSum(int firstRow, int lane, int token, int i, float sum) const {
-  int row = firstRow + lane / 4 + (i / 2) * 8;
-  token += lane % 4 * 2 + i % 2;
+/// Puts a sum where storeRows finds it.
+__device__ __forceinline__ void Block::placeSum(int row, int token, float sum) const {
   reinterpret_cast<float *>(memory)[token * kSumStride + row] = sum * kDecodedUnit * book.unit;
 }
 

@@ -171,10 +171,17 @@ INGOT_DEVICE void makeBarrier(u32 barrier, u32 arrivals = 1) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 #endif
 }
-/// One of the phase's arrivals.
-INGOT_DEVICE void arrive(u32 barrier) {
+/// One of the phase's arrivals for each thread with `arrives`. Without a branch, which wgmma that are
+/// under way do not bear.
+INGOT_DEVICE void arriveWhere(bool arrives, u32 barrier) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
+  asm volatile("{\n"
+               ".reg .pred arrives;\n"
+               "setp.ne.u32 arrives, %1, 0;\n"
+               "@arrives mbarrier.arrive.shared.b64 _, [%0];\n"
+               "}" ::"r"(barrier),
+               "r"(u32(arrives))
+               : "memory");
 #endif
 }
 /// Ends a barrier for which no thread waits.
@@ -267,20 +274,20 @@ INGOT_DEVICE void syncCluster() {
                "barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
-/// Four numbers at `shared`, an address of this block, in block `rank` of the cluster.
-INGOT_DEVICE uint4 loadOfBlock(u32 shared, u32 rank) {
-  uint4 four = {};
+/// Two numbers at `shared`, an address of this block, in block `rank` of the cluster.
+INGOT_DEVICE float2 loadOfBlock(u32 shared, u32 rank) {
+  float2 two = {};
 #if __CUDA_ARCH__ >= 900
   asm volatile("{\n"
                ".reg .u32 there;\n"
-               "mapa.shared::cluster.u32 there, %4, %5;\n"
-               "ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [there];\n"
+               "mapa.shared::cluster.u32 there, %2, %3;\n"
+               "ld.shared::cluster.v2.f32 {%0, %1}, [there];\n"
                "}"
-               : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+               : "=f"(two.x), "=f"(two.y)
                : "r"(shared), "r"(rank)
                : "memory");
 #endif
-  return four;
+  return two;
 }
 
 //===- Fragments ----------------------------------------------------------------------------===//

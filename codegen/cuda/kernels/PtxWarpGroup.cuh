@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inline PTX of products by warp groups (wgmma), which sm_90a has: four warps multiply 64 rows,
-// held in registers, by 8 to 256 tokens in shared memory.
+// Inline PTX of products by warp groups (wgmma), which sm_90a has: four warps multiply 64 rows, in
+// registers or in shared memory, by 8 to 256 tokens in shared memory.
 #pragma once
 
 #include "Ptx.cuh"
@@ -13,6 +13,12 @@ namespace ptx {
 INGOT_DEVICE u64 swizzledOperand(u32 shared) {
   constexpr u64 eights = u64(1024 / 16) << 32, swizzle = u64(1) << 62, notRead = u64(1) << 16;
   return u64((shared & 0x3ffff) >> 4) | eights | swizzle | notRead;
+}
+
+/// What it reads as the left operand: matrices of eight rows of 16 bytes, so many bytes apart along
+/// depth and along rows. `shared`: a multiple of 16.
+INGOT_DEVICE u64 matricesOperand(u32 shared, u32 alongDepth, u32 alongRows) {
+  return u64((shared & 0x3ffff) >> 4) | u64(alongDepth >> 4) << 16 | u64(alongRows >> 4) << 32;
 }
 
 /// The operand `bytes` behind another, in the same shared memory: addresses do not carry over.
@@ -135,11 +141,27 @@ template <int Blocks> struct GroupProduct;
                  : INGOT_SUMS_##blocks                                                             \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));           \
   }
+/// The same with the left operand in shared memory: three places behind the sums.
+#define INGOT_SHARED_PRODUCT(name, blocks, shape, rest, left, right, accumulates, ...)             \
+  static __device__ __forceinline__ void name(float (&d)[blocks][4], u64 a, u64 b,                 \
+                                              u32 accumulate) {                                    \
+    asm volatile("{\n"                                                                             \
+                 ".reg .pred accumulates;\n"                                                       \
+                 "setp.ne.b32 accumulates, %" #accumulates ", 0;\n"                                \
+                 "wgmma.mma_async.sync.aligned." shape " {" INGOT_PLACES_##blocks                  \
+                 "}, %" #left ", %" #right ", accumulates, " rest ";\n"                            \
+                 "}"                                                                               \
+                 : INGOT_SUMS_##blocks                                                             \
+                 : "l"(a), "l"(b), "r"(accumulate));                                               \
+  }
 #define INGOT_GROUP_PRODUCTS(blocks, n, ...)                                                       \
   template <> struct GroupProduct<blocks> {                                                        \
     INGOT_GROUP_PRODUCT(bf16, blocks, "m64n" #n "k16.f32.bf16.bf16", "1, 1, 0", __VA_ARGS__)       \
     INGOT_GROUP_PRODUCT(f16, blocks, "m64n" #n "k16.f32.f16.f16", "1, 1, 0", __VA_ARGS__)          \
     INGOT_GROUP_PRODUCT(e4m3, blocks, "m64n" #n "k32.f32.e4m3.e4m3", "1, 1", __VA_ARGS__)          \
+    INGOT_SHARED_PRODUCT(bf16, blocks, "m64n" #n "k16.f32.bf16.bf16", "1, 1, 0, 0", __VA_ARGS__)   \
+    INGOT_SHARED_PRODUCT(f16, blocks, "m64n" #n "k16.f32.f16.f16", "1, 1, 0, 0", __VA_ARGS__)      \
+    INGOT_SHARED_PRODUCT(e4m3, blocks, "m64n" #n "k32.f32.e4m3.e4m3", "1, 1", __VA_ARGS__)         \
   };
 
 INGOT_GROUP_PRODUCTS(1, 8, 4, 5, 6, 7, 8, 9)
