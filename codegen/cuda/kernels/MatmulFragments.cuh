@@ -30,8 +30,9 @@ constexpr bool kAddsOffsets = constants::zeros == kOffsets;
 constexpr bool kSubtracts =
     !kLooksUp && (kNibbles || kPlanes || (kWeightType == kI8 && !kByteProducts));
 constexpr bool kWideWeights = kWeightType == kBf16 || kWeightType == kF16;
-/// Weights are multiplied as they are stored, in matrices of eight rows.
-constexpr bool kStoredMatrices = kWideWeights || (kByteProducts && !kNibbles && !kPlanes);
+/// Weights are as wide as inputs, and stored in matrices of eight rows.
+constexpr bool kStoredMatrices =
+    kWideWeights || ((kByteProducts || kProduct == Product::Float8AsF16) && !kNibbles && !kPlanes);
 /// Columns of k in a packed block of 16 rows, and its bytes.
 constexpr int kBlockDepth = kNibbles || kPlanes ? 64 : kWideWeights ? 16 : 32;
 constexpr int kBlockBytes = kWideWeights ? 512 : kBlockDepth * 16 * elementBits(kWeightType) / 8;
