@@ -98,6 +98,12 @@ bool filterCalls() {
 
 } // namespace
 
+#ifdef INGOT_SANITIZED
+const bool locksUp = false;
+#else
+const bool locksUp = true;
+#endif
+
 const char *lockUp(int socket, uint64_t memory) {
   closeOthers(socket);
 #ifndef INGOT_SANITIZED

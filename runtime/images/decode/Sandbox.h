@@ -10,9 +10,12 @@ namespace ingot::runtime::images {
 /// ends it.
 inline constexpr uint32_t mostSeconds = 600, deadlySeconds = 660;
 
+/// Whether this build does all of it: sanitizers need much of what is forbidden.
+extern const bool locksUp;
+
 /// From here on the process has `memory` bytes of addresses more than it has, no new files or
 /// processes, and the system calls that computing and the socket need; any other ends it. Null, or
-/// which step failed. Builds with sanitizers, which need much of all that, leave most of it out.
+/// which step failed.
 const char *lockUp(int socket, uint64_t memory);
 
 } // namespace ingot::runtime::images
