@@ -9,7 +9,7 @@ include(CMakePackageConfigHelpers)
 set(INGOT_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/install)
 
-install(TARGETS ingot-run ingot-server RUNTIME COMPONENT runtime)
+install(TARGETS ingot-run ingot-server ingot-images RUNTIME COMPONENT runtime)
 install(TARGETS IngotShared EXPORT IngotTargets
   LIBRARY COMPONENT library NAMELINK_COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -18,7 +18,7 @@ install(FILES ${CMAKE_BINARY_DIR}/lib/libingot.a
   DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 # All that is installed without the compiler.
 add_custom_target(runtime-component
-  DEPENDS ingot-run ingot-server IngotShared IngotStatic IngotCudaSim)
+  DEPENDS ingot-run ingot-server ingot-images IngotShared IngotStatic IngotCudaSim)
 install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include/ingot
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT IngotTargets NAMESPACE Ingot:: DESTINATION ${INGOT_CMAKE_DIR} COMPONENT development)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Words of ingot, ingot-run and ingot-server, from what their own help tells.
+# Words of ingot, ingot-run, ingot-server and ingot-images, from what their own help tells.
 
 # What --help-all, or --help where there is no such option, says of a command.
 _ingot_help() {
@@ -29,4 +29,4 @@ _ingot() {
       compgen -f -- "$current")
   fi
 }
-complete -o default -F _ingot ingot ingot-run ingot-server
+complete -o default -F _ingot ingot ingot-run ingot-server ingot-images

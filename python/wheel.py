@@ -4,7 +4,7 @@
 paths: `ingot-llm` of the components library and runtime, and where the component compiler is there,
 `ingot-llm-compiler`. Equal inputs give equal bytes.
 
-The first has the package, libingot.so beside it, and ingot-server as a program of the environment;
+The first has the package, libingot.so beside it, and ingot-server and ingot-images as programs;
 the second ingot and ingot-pull; each the licences of everything in it. Its tag names the C library
 that it needs."""
 import base64
@@ -125,7 +125,7 @@ class Wheel:
         return wheel
 
 
-RUNTIME = Wheel("ingot-llm", ["ingot-server"], ["library", "runtime"],
+RUNTIME = Wheel("ingot-llm", ["ingot-server", "ingot-images"], ["library", "runtime"],
                 "Runs language models that Ingot compiled to engine files", "python.md",
                 RUNTIME_NEEDS)
 COMPILER = Wheel("ingot-llm-compiler", ["ingot", "ingot-pull"], ["compiler"],

@@ -18,6 +18,7 @@ CLEANROOM = harness.ROOT / "tests" / "cleanroom" / "root"
 AUDITWHEEL = harness.ROOT / "build" / "auditwheel" / "bin" / "auditwheel"
 STORY = harness.ROOT / "examples" / "embed-c" / "Story.c"
 COMPLETION = harness.ROOT / "packaging" / "completion.bash"
+PROGRAMS = ["ingot-run", "ingot-server", "ingot-images"]
 UNIT = harness.ROOT / "packaging" / "debian" / "ingot-runtime.ingot-server@.service"
 SUITES = {"bookworm": "3.11", "trixie": "3.13"}  # Debians, with their Python.
 # By the name up to the version.
@@ -145,7 +146,7 @@ class Packages(harness.BuildTest):
 
     def use(self, room):
         """Programs start, build and answer; a program is made of the development package."""
-        for program in ["ingot-run", "ingot-server"] + ["ingot"] * has_compiler():
+        for program in PROGRAMS + ["ingot"] * has_compiler():
             self.assertRegex(self.enter(room, program, "--version"), rf"{program} \d+\.\d+\.\d+")
         shutil.copy(STORY, room / "ingot")
         self.enter(room, "sh", "-c", "cc -Wall -Werror /ingot/Story.c -o /ingot/story "
@@ -199,7 +200,7 @@ class Images(harness.BuildTest):
         self.assertEqual((process["user"]["uid"], process["user"]["gid"]), (65532, 65532))
         entry = process["args"][0]
         root = bundle / "rootfs"
-        for program in ["ingot-run", "ingot-server"] + ["ingot"] * (name == "ingot"):
+        for program in PROGRAMS + ["ingot"] * (name == "ingot"):
             printed = self.enter(root, process, f"/usr/bin/{program}", "--version")
             self.assertRegex(printed, rf"{program} \d+\.\d+\.\d+")
         self.assertRegex(self.enter(root, process, entry, "--help"), "Usage|usage|USAGE")

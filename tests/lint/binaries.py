@@ -5,7 +5,8 @@ import re
 import subprocess
 
 LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
-CAPS = {"ingot-run": 6 * 1024 * 1024, "ingot-server": 8 * 1024 * 1024}
+CAPS = {"ingot-run": 6 * 1024 * 1024, "ingot-server": 8 * 1024 * 1024,
+        "ingot-images": 2 * 1024 * 1024}
 PRESETS = ("release", "runtime-only")
 NEEDS = "build the preset release or runtime-only"
 
@@ -31,8 +32,8 @@ def judge(name, dynamic, sections, size):
 def runtime_binaries(tree):
     """What runs without the compiler needs these alone; its programs are small."""
     for preset in PRESETS:
-        for name in "bin/ingot-run", "bin/ingot-server", "bin/gpu-replay", "lib/libingot.so", \
-                "lib/libingot-cuda-sim.so":
+        for name in "bin/ingot-run", "bin/ingot-server", "bin/ingot-images", "bin/gpu-replay", \
+                "lib/libingot.so", "lib/libingot-cuda-sim.so":
             path = tree.root / "build" / preset / name
             if path.is_file():
                 dynamic, sections = (

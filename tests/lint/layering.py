@@ -14,8 +14,9 @@ GENERATED = (".inc", "_generated.h", ".pb.h", "/SourceDigest.h")
 # What both halves use by name and by size.
 SHARED = ["runtime/schema/Names.h", "runtime/schema/KernelAbi.h"]
 
-RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/guided", "runtime/devices",
-                 "runtime/engine", "runtime/serving", "runtime/jinja", "runtime/chat",
+RUNTIME_ORDER = ["runtime/schema", "runtime/core", "runtime/images", "runtime/guided",
+                 "runtime/devices", "runtime/engine", "runtime/serving", "runtime/jinja",
+                 "runtime/chat",
                  "runtime/api", "runtime/tools", "runtime/server"]
 
 # The folders of targets, as the list of them includes them.
@@ -36,8 +37,11 @@ TABLES = ("runtime/schema/Elements.h", "numerics")
 MAY_INCLUDE = {
     "runtime/include": [],
     **{folder: RUNTIME_ORDER[:place] for place, folder in enumerate(RUNTIME_ORDER)},
+    # File formats are the decoding process's.
+    "runtime/images": ["runtime/core"],
+    "runtime/images/decode": ["runtime/core", "runtime/images"],
     "runtime/simulator": ["runtime/devices/cuda/DriverApi.h"],
-    "runtime/api": RUNTIME_ORDER[:8] + ["runtime/include"],
+    "runtime/api": RUNTIME_ORDER[:RUNTIME_ORDER.index("runtime/api")] + ["runtime/include"],
     "numerics": [],
     "dialects/engine": [],
     "dialects/llm": ["dialects/engine", "runtime/schema/Names.h"],
