@@ -56,6 +56,34 @@ void VariantBuilder::encoderAttention(llm::EncoderAttentionOp op) {
   real("scale", op.getScale());
 }
 
+void VariantBuilder::rotation(mlir::Value frequencies, const llvm::APFloat &factor,
+                              std::optional<llvm::ArrayRef<int64_t>> axes, mlir::Value positions,
+                              mlir::Value rows) {
+  auto typeOf = [](mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType());
+  };
+  integer("rotary_pairs", typeOf(frequencies).getNumElements());
+  real("factor", factor);
+  if (!axes)
+    return;
+  integer("axes", llm::rowsFor(typeOf(positions), typeOf(rows)));
+  // Sixteen to a constant, two bits each.
+  std::array<uint32_t, llm::kMostAxisFrequencies / 16> words = {};
+  for (auto [i, axis] : llvm::enumerate(*axes))
+    words[i / 16] |= uint32_t(axis) << (i % 16 * 2);
+  for (auto [i, word] : llvm::enumerate(words))
+    if (word != 0)
+      integer("axes_" + std::to_string(i), word);
+}
+
+void VariantBuilder::rotation(llm::RopeOp op) {
+  rotation(op.getInvFreq(), op.getFactor(), op.getAxes(), op.getPositions(), op.getInput());
+}
+
+void VariantBuilder::rotation(llm::RopeAppendOp op) {
+  rotation(op.getInvFreq(), op.getFactor(), op.getAxes(), op.getRotary(), op.getQkv());
+}
+
 void VariantBuilder::causalConv(llm::CausalConvOp op) {
   llm::StateType state = op.getState().getType();
   integer("columns", llm::columnsOf(op.getInput()));

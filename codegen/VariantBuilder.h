@@ -17,6 +17,8 @@ class EncoderAttentionOp;
 class GatedDeltaRuleOp;
 class QuantizeActivationOp;
 class NormOp;
+class RopeAppendOp;
+class RopeOp;
 class RouteOp;
 } // namespace ingot::llm
 
@@ -148,12 +150,10 @@ public:
     }
   }
 
-  /// The constants of rotary embedding: how many pairs of a head rotate, and the factor.
-  void rotation(mlir::Value frequencies, const llvm::APFloat &factor) {
-    integer("rotary_pairs",
-            llvm::cast<mlir::RankedTensorType>(frequencies.getType()).getNumElements());
-    real("factor", factor);
-  }
+  /// The constants of rotary embedding: how many pairs of a head rotate, the factor, and where
+  /// there are axes kernels/RotaryAxes.h's.
+  void rotation(llm::RopeOp op);
+  void rotation(llm::RopeAppendOp op);
 
   /// The constants of llm.causal_conv, but for its tiles.
   void causalConv(llm::CausalConvOp op);
@@ -195,6 +195,10 @@ public:
   }
 
 private:
+  void rotation(mlir::Value frequencies, const llvm::APFloat &factor,
+                std::optional<llvm::ArrayRef<int64_t>> axes, mlir::Value positions,
+                mlir::Value rows);
+
   mlir::Builder builder;
   llvm::SmallVector<mlir::NamedAttribute> constants;
   engine::KernelVariant variant;

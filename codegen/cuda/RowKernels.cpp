@@ -296,7 +296,7 @@ static Declined addKernels(llm::RopeOp op, llvm::ArrayRef<RangeAttr> declared, K
                    variant.integer("columns", columns);
                    variant.type("input_type", op.getInput());
                    variant.type("result_type", op.getResult());
-                   variant.rotation(op.getInvFreq(), op.getFactor());
+                   variant.rotation(op);
                    // A cache of one head, which only gives the head's size.
                    variant.cache(llm::KvType::get(op.getContext(), 1, headDim,
                                                   Float32Type::get(op.getContext()), 1));
@@ -314,7 +314,7 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr> decla
                    variant.integer("query_heads", queryHeads);
                    variant.type("input_type", op.getQkv());
                    variant.type("result_type", op.getResult());
-                   variant.rotation(op.getInvFreq(), op.getFactor());
+                   variant.rotation(op);
                    variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
                  });
   return std::nullopt;

@@ -12,7 +12,8 @@ namespace ingot::codegen {
 ///  - defines `extern "C" void ingot_kernel(const IngotLaunch *)`; it becomes the kernel's symbol,
 ///    the op's name;
 ///  - reads `extern "C" const int64_t ingot_const_<name>` and `const double ingot_real_<name>`,
-///    which get the values of the op's `constants` (integers, booleans and floats);
+///    which get the values of the op's `constants` (integers, booleans and floats), or keep their
+///    own where they are defined;
 ///  - may declare `extern "C" Vec ingot_epilogue(Vec, Vec, Vec, Vec, Vec, Vec)` with Vec float or a
 ///    vector of floats: defined from the op's region, or as its first argument without one. Region
 ///    arguments go to the parameters in order; but where the kernel has the constant

@@ -183,6 +183,8 @@ Error Specializer::setConstants(mlir::DictionaryAttr constants) {
     if (!name.consume_front(kIntegerPrefix) && !name.consume_front(kRealPrefix))
       continue;
     mlir::Attribute value = constants ? constants.get(name) : mlir::Attribute();
+    if (!value && !global.isDeclaration())
+      continue; // what the template has for absent ones
     Constant *initializer = constantOf(global.getValueType(), value);
     if (!initializer)
       return makeError("INGOT-E4002",

@@ -202,7 +202,7 @@ static FailureOr<KernelVariant> kernelFor(llm::QuantizeActivationOp op) {
 static FailureOr<KernelVariant> kernelFor(llm::RopeOp op) {
   VariantBuilder variant = rowWise("Rope", op.getInput(), op.getResult());
   variant.integer("head_dim", op.getHeadDim());
-  variant.rotation(op.getInvFreq(), op.getFactor());
+  variant.rotation(op);
   return variant.take();
 }
 

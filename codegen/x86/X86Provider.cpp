@@ -210,7 +210,7 @@ static Declined addKernels(llm::RopeOp op, llvm::ArrayRef<RangeAttr>, Kernels &k
   variant.integer("head_dim", op.getHeadDim());
   variant.type("input_type", op.getInput());
   variant.type("result_type", op.getResult());
-  variant.rotation(op.getInvFreq(), op.getFactor());
+  variant.rotation(op);
   variant.rowsOf(op.getResult());
   kernels.push_back(variant.take(rotationBytes(op.getHeadDim())));
   return std::nullopt;
@@ -223,7 +223,7 @@ static Declined addKernels(llm::RopeAppendOp op, llvm::ArrayRef<RangeAttr>, Kern
   variant.integer("query_heads", llm::columnsOf(op.getResult()) / cache.getHeadDim());
   variant.type("input_type", op.getQkv());
   variant.type("result_type", op.getResult());
-  variant.rotation(op.getInvFreq(), op.getFactor());
+  variant.rotation(op);
   variant.integer("static_scales", op.getStaticScales() ? 1 : 0);
   variant.rowsOf(op.getResult());
   // The factors, then one key, read in whole vectors.

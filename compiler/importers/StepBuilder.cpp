@@ -591,7 +591,8 @@ Value StepBuilder::activated(const ActivationFunction &function, Value input) {
 Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor) {
   return llm::RopeOp::create(builder, location, input.getType(), input, positions, frequencies,
                              builder.getI64IntegerAttr(headDim),
-                             builder.getF32FloatAttr(static_cast<float>(factor)));
+                             builder.getF32FloatAttr(static_cast<float>(factor)),
+                             DenseI64ArrayAttr());
 }
 
 Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {

@@ -29,6 +29,23 @@ static LogicalResult verifyFrequencies(Operation *op, Value frequencies, int64_t
   return success();
 }
 
+/// Of positions of several axes, for as many rows as `rows` has, each frequency has one.
+static LogicalResult verifyAxes(Operation *op, std::optional<ArrayRef<int64_t>> axes,
+                                Value positions, Value rows, Value frequencies) {
+  if (!axes)
+    return success();
+  int64_t count = rowsFor(typeOf(positions), typeOf(rows));
+  if (count < 2 || count > kMostAxes)
+    return op->emitOpError() << "needs 2 to " << kMostAxes << " positions a row for its axes";
+  if (int64_t(axes->size()) != typeOf(frequencies).getNumElements() ||
+      int64_t(axes->size()) > kMostAxisFrequencies)
+    return op->emitOpError() << "needs an axis for each frequency, of which there are at most "
+                             << kMostAxisFrequencies;
+  if (llvm::any_of(*axes, [&](int64_t axis) { return axis < 0 || axis >= count; }))
+    return op->emitOpError() << "has axes beyond the " << count << " of its positions";
+  return success();
+}
+
 /// Scales of the checkpoint for the keys and the values of an 8-bit cache, where there are any.
 static LogicalResult verifyStaticScales(Operation *op, Value scales, KvType cache) {
   if (!scales)
@@ -46,6 +63,10 @@ LogicalResult RopeOp::verify() {
     return emitOpError() << "columns must be whole heads of an even size";
   if (columnsOf(getInput()) != columnsOf(getResult()))
     return emitOpError() << "changes the shape";
+  if (failed(verifyAxes(*this, getAxes(), getPositions(), getInput(), getInvFreq())))
+    return failure();
+  if (!getAxes() && !sameRows(typeOf(getPositions()), typeOf(getInput())))
+    return emitOpError() << "needs one position a row";
   return verifyFrequencies(*this, getInvFreq(), headDim);
 }
 
@@ -80,6 +101,10 @@ LogicalResult RopeAppendOp::verify() {
   if (columnsOf(getQkv()) != columnsOf(getResult()) + kvColumns)
     return emitOpError() << "qkv must have the result's columns and " << kvColumns << " more";
   if (failed(verifyStaticScales(*this, getStaticScales(), cache)))
+    return failure();
+  if (bool(getRotary()) != getAxes().has_value())
+    return emitOpError() << "has axes and rotary positions only together";
+  if (failed(verifyAxes(*this, getAxes(), getRotary(), getQkv(), getInvFreq())))
     return failure();
   return verifyFrequencies(*this, getInvFreq(), cache.getHeadDim());
 }

@@ -8,5 +8,12 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace ingot::llm {
+
+/// Axes of positions that a rotation may have, and frequencies that may choose among them.
+constexpr int64_t kMostAxes = 4, kMostAxisFrequencies = 128;
+
+} // namespace ingot::llm
+
 #define GET_OP_CLASSES
 #include "dialects/llm/LlmAttentionOps.h.inc"

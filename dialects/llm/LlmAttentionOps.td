@@ -12,13 +12,22 @@ def Llm_RopeOp : Llm_Op<"rope", [Pure, Llm_StoresResult, Llm_RowIndependent]> {
     For each of n frequencies, n <= head_dim/2, the pair (i, i + n) of a head's columns: angle =
     f32(position) * inv_freq[i] rounded to f32, cosine and sine of that angle to f32 accuracy, both
     times `factor`. Columns from 2n on stay as they are.
+
+    With `axes`, one for each of at most 128 frequencies, a row has A positions, 2 to 4: those of
+    row t are positions[t * A] and after, of which frequency i takes the one at axes[i].
+
+    ```mlir
+    %1 = llm.rope %0, %p, %f head_dim 8 factor 1.0 axes [0, 1, 2, 0]
+        : tensor<?x8xf32, "T">, tensor<?xi32, "T * 3">, tensor<4xf32> -> tensor<?x8xf32, "T">
+    ```
   }];
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$positions,
-                       TensorOf<[F32]>:$inv_freq, I64Attr:$head_dim, F32Attr:$factor);
+                       TensorOf<[F32]>:$inv_freq, I64Attr:$head_dim, F32Attr:$factor,
+                       OptionalAttr<DenseI64ArrayAttr>:$axes);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
-    $input `,` $positions `,` $inv_freq `head_dim` $head_dim `factor` $factor attr-dict
-    `:` type($input) `,` type($positions) `,` type($inv_freq) `->` type($result)
+    $input `,` $positions `,` $inv_freq `head_dim` $head_dim `factor` $factor (`axes` $axes^)?
+    attr-dict `:` type($input) `,` type($positions) `,` type($inv_freq) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -65,21 +74,23 @@ def Llm_LatentAppendOp : Llm_Op<"latent_append", [MemoryEffects<[MemRead, MemWri
 }
 
 def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>,
-                                              Llm_RowIndependent]> {
+                                              Llm_RowIndependent, AttrSizedOperandSegments]> {
   let summary = "Rotary embedding of q and k from one q|k|v row, and KV append, in one pass";
   let description = [{
     Columns of `qkv`: q heads, then k heads, then v heads. q is rotated into `result` as by
     llm.rope. k is rotated, rounded to `result`'s element type, and appended; v is appended as it
-    is; both as by llm.kv_append.
+    is; both as by llm.kv_append. With `axes` the positions of the rotation are `rotary`.
   }];
   let arguments = (ins Llm_Activation:$qkv, Llm_IndexTensor:$positions, TensorOf<[F32]>:$inv_freq,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
                        Llm_KvType:$cache, Optional<Llm_WeightTensor>:$static_scales,
-                       F32Attr:$factor);
+                       Optional<Llm_IndexTensor>:$rotary, F32Attr:$factor,
+                       OptionalAttr<DenseI64ArrayAttr>:$axes);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $qkv `at` $positions `,` $inv_freq `,` $token_sequences `,` $block_table `into` $cache
-    (`static` `(` $static_scales^ `:` type($static_scales) `)`)? `factor` $factor attr-dict
+    (`static` `(` $static_scales^ `:` type($static_scales) `)`)?
+    (`rotary` `(` $rotary^ `:` type($rotary) `)`)? `factor` $factor (`axes` $axes^)? attr-dict
     `:` type($qkv) `,` type($positions) `,` type($inv_freq) `,`
     type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
   }];

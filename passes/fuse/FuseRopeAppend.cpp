@@ -45,13 +45,16 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
       return report.declined(site, "q, k and v do not fill the value in this order");
     if (!keys->hasOneUse() || query.getType() != withColumnsOf(keys.getType(), queryColumns))
       return report.declined(site, "q and k are stored in different types");
+    bool hasAxes = keys.getAxes().has_value();
+    if (!hasAxes && site.getPositions() != keys.getPositions())
+      return report.declined(site, "k is rotated by other positions than it is kept at");
     if (!report.accepts(engine::Fusion::RopeAppend, site))
       return;
     OpBuilder builder(query);
-    auto fused =
-        llm::RopeAppendOp::create(builder, site.getLoc(), query.getType(), qkv, keys.getPositions(),
-                                  keys.getInvFreq(), site.getTokenSequences(), site.getBlockTable(),
-                                  site.getCache(), site.getStaticScales(), keys.getFactorAttr());
+    auto fused = llm::RopeAppendOp::create(
+        builder, site.getLoc(), query.getType(), qkv, site.getPositions(), keys.getInvFreq(),
+        site.getTokenSequences(), site.getBlockTable(), site.getCache(), site.getStaticScales(),
+        hasAxes ? keys.getPositions() : Value(), keys.getFactorAttr(), keys.getAxesAttr());
     query.replaceAllUsesWith(fused.getResult());
     query->erase();
     site->erase();
@@ -72,7 +75,7 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
       auto rope = dyn_cast<llm::RopeOp>(*slice->user_begin());
       if (rope && rope.getInvFreq() == keys.getInvFreq() &&
           rope.getPositions() == keys.getPositions() && rope.getFactor() == keys.getFactor() &&
-          rope->getBlock() == keys->getBlock())
+          rope.getAxes() == keys.getAxes() && rope->getBlock() == keys->getBlock())
         return rope;
     }
     return {};

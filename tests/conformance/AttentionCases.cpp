@@ -23,11 +23,12 @@ struct Layer {
   int64_t window = 0;
   bool chunked = false; ///< windows follow each other
   double softcap = 0;
-  std::string sinks = {};    ///< element type; empty: none
-  bool staticScales = false; ///< of an 8-bit cache that is appended to
-  bool stale = false;        ///< the cache has NaN where nothing was written yet
-  int64_t valueDim = 0;      ///< columns of a head of v; 0: as of k
-  bool latent = false;       ///< values are the first columns of keys
+  std::string sinks = {};         ///< element type; empty: none
+  bool staticScales = false;      ///< of an 8-bit cache that is appended to
+  bool stale = false;             ///< the cache has NaN where nothing was written yet
+  int64_t valueDim = 0;           ///< columns of a head of v; 0: as of k
+  bool latent = false;            ///< values are the first columns of keys
+  std::vector<int64_t> axes = {}; ///< of the frequencies of a rotation
 
   int64_t kvColumns() const { return kvHeads * headDim; }
   int64_t valueColumns() const { return valueDim ? valueDim : headDim; }
@@ -175,21 +176,31 @@ static Case ropeAppendCase(const Layer &layer) {
   int64_t pairs = layer.pairs ? layer.pairs : layer.headDim / 2;
   std::string frequencies = formatv("tensor<{0}xf32>", pairs);
   std::string parameters = "%x: " + qkv + ", " + kIndexParameters + ", %f: " + frequencies +
-                           " {test.role = \"frequencies\"}" + layer.scalesParameter() +
-                           ", %c: " + layer.cacheType();
+                           " {test.role = \"frequencies\"}" + layer.scalesParameter();
+  std::string rotary, rotaryType = kIndex;
+  int64_t count = 1;
+  if (!layer.axes.empty()) {
+    count = *std::max_element(layer.axes.begin(), layer.axes.end()) + 1;
+    rotaryType = formatv("tensor<?xi32, \"T * {0}\">", count);
+    parameters += ", %m: " + rotaryType + " {test.limit = 1000 : i64}";
+    rotary = " rotary(%m : " + rotaryType + ")";
+  }
+  parameters += ", %c: " + layer.cacheType();
   auto slice = [&](const char *name, int64_t first, const std::string &type) {
     return formatv("  %{0} = llm.slice_columns %x from {1} : {2} -> {3}\n", name, first, qkv, type)
         .str();
   };
   auto rope = [&](const char *result, const char *from, const std::string &type) {
-    return formatv(
-               "  %{0} = llm.rope %{1}, %p, %f head_dim {2} factor 1.0 : {3}, {4}, {5} -> {3}\n",
-               result, from, layer.headDim, type, kIndex, frequencies)
+    return formatv("  %{0} = llm.rope %{1}, %{2}, %f head_dim {3} factor 1.0 {4}: {5}, {6}, {7} -> "
+                   "{5}\n",
+                   result, from, layer.axes.empty() ? "p" : "m", layer.headDim,
+                   axesText(layer.axes), type, rotaryType, frequencies)
         .str();
   };
   Case built;
-  built.name =
-      "rope_append_" + layer.name() + (layer.pairs ? "_" + std::to_string(layer.pairs) : "");
+  built.name = "rope_append_" + layer.name() +
+               (layer.pairs ? "_" + std::to_string(layer.pairs) : "") +
+               (layer.axes.empty() ? "" : "_axes" + std::to_string(count));
   built.plain = "func.func @f(" + parameters + ") -> " + query + " {\n" + slice("q", 0, query) +
                 slice("k", queryColumns, keys) + slice("v", queryColumns + kv, keys) +
                 rope("y", "q", query) + rope("r", "k", keys) +
@@ -198,9 +209,10 @@ static Case ropeAppendCase(const Layer &layer) {
                 layer.cacheType() + "\n  return %y : " + query + "\n}";
   std::string fused = "func.func @f(" + parameters + ") -> " + query +
                       " {\n  %y = llm.rope_append %x at %p, %f, %s, %b into %c" +
-                      layer.scalesOperand() + " factor 1.0 : " + qkv + ", " + kIndex + ", " +
-                      frequencies + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() +
-                      " -> " + query + "\n  return %y : " + query + "\n}";
+                      layer.scalesOperand() + rotary + " factor 1.0 " + axesText(layer.axes) +
+                      ": " + qkv + ", " + kIndex + ", " + frequencies + ", " + kIndex + ", " +
+                      kTable + ", " + layer.cacheType() + " -> " + query +
+                      "\n  return %y : " + query + "\n}";
   built.fused = [fused](int64_t) { return fused; };
   built.oracle = [=](const Inputs &inputs) {
     Type element = elementType(layer.activation);
@@ -223,7 +235,11 @@ static Case ropeAppendCase(const Layer &layer) {
               query.push_back({value, 0});
             continue;
           }
-          float angle = float(position) * float(inputs.arguments[4].tensor.at(pair));
+          double turned = double(position);
+          if (!layer.axes.empty())
+            turned = inputs.arguments[layer.staticScales ? 6 : 5].tensor.at(
+                t * count + layer.axes[size_t(pair)]);
+          float angle = float(turned) * float(inputs.arguments[4].tensor.at(pair));
           double c = std::cos(double(angle)), s = std::sin(double(angle));
           double a = x.at(t, first), b = x.at(t, first + pairs);
           double value = i < pairs ? a * c - b * s : b * c + a * s;
@@ -481,6 +497,17 @@ std::vector<Case> conformance::attentionCases() {
   // Heads of which a part rotates.
   add(ropeAppendCase({4, 2, 128, "bf16", "bf16", 16, false, 48}), {1, 17});
   add(ropeAppendCase({3, 1, 96, "i8", "f32", 16, false, 36}), {3});
+  // Positions of several axes, beside those that the cache goes by.
+  Layer sections = {4, 2, 128, "bf16", "bf16"};
+  sections.axes = sectionAxes({16, 24, 24});
+  add(ropeAppendCase(sections), {1, 17});
+  Layer interleaved = {6, 2, 80, "i8", "f32"};
+  interleaved.staticScales = true;
+  interleaved.axes = interleavedAxes({16, 12, 12}, 40);
+  add(ropeAppendCase(interleaved), {3});
+  Layer partial = {3, 1, 256, "f16", "f16", 16, false, 32};
+  partial.axes = interleavedAxes({11, 11, 10}, 32);
+  add(ropeAppendCase(partial), {2, 9});
   // More tokens than are decoded one by one: tiles of tokens, whose last ones are not full, of
   // sequences that cross a segment's border within the chunk.
   auto addContext = [&](const Layer &layer, std::vector<int64_t> tokens, bool full = false) {

@@ -4,6 +4,7 @@
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -299,6 +300,28 @@ std::vector<double> conformance::flatten(const std::vector<HostValue> &results,
       if (!argument.memory.empty())
         llvm::append_range(values, decodeCache(cache, argument.memory));
   return values;
+}
+
+std::vector<int64_t> conformance::sectionAxes(const std::vector<int64_t> &sections) {
+  std::vector<int64_t> axes;
+  for (size_t axis = 0; axis < sections.size(); ++axis)
+    axes.insert(axes.end(), size_t(sections[axis]), int64_t(axis));
+  return axes;
+}
+
+std::vector<int64_t> conformance::interleavedAxes(const std::vector<int64_t> &sections,
+                                                  int64_t count) {
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < count; ++i)
+    axes.push_back(i % 3 != 0 && i < 3 * sections[size_t(i % 3)] ? i % 3 : 0);
+  return axes;
+}
+
+std::string conformance::axesText(const std::vector<int64_t> &axes) {
+  std::vector<std::string> texts;
+  for (int64_t axis : axes)
+    texts.push_back(std::to_string(axis));
+  return axes.empty() ? "" : "axes [" + llvm::join(texts, ", ") + "] ";
 }
 
 namespace {

@@ -92,6 +92,14 @@ mlir::Type elementType(llvm::StringRef name);
 /// Activation text: tensor<?xCOLUMNSxTYPE, "T">.
 std::string activation(int64_t columns, llvm::StringRef element, llvm::StringRef rows = "T");
 
+/// Axes of frequencies: runs of so many for each axis.
+std::vector<int64_t> sectionAxes(const std::vector<int64_t> &sections);
+/// Of `count` frequencies those of three axes by turns, as far as sections[1] and sections[2] go;
+/// the rest have the first.
+std::vector<int64_t> interleavedAxes(const std::vector<int64_t> &sections, int64_t count);
+/// How a rotation takes them; empty without any.
+std::string axesText(const std::vector<int64_t> &axes);
+
 /// A region of random allowed operations over `arguments` values, drawn from `seed`, with a result
 /// within [-1, 1]. `exact`: only operations whose result IEEE arithmetic determines (no exp, no
 /// tanh); otherwise only continuous ones.

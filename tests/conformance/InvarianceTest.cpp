@@ -259,6 +259,10 @@ TEST(Invariance, LayerNorm) { checkFamily(rowCases(), "layer_norm", 3); }
 TEST(Invariance, Pointwise) { checkFamily(rowCases(), "pointwise_random", 4); }
 TEST(Invariance, Quantize) { checkFamily(rowCases(), "quantize", 4); }
 TEST(Invariance, Rope) { checkFamily(rowCases(), "rope", 3); }
+TEST(Invariance, RopeAxes) {
+  checkFamily(rowCases(), "rope_f32_3x128_sections", 1);
+  checkFamily(rowCases(), "rope_bf16_3x72_patches", 1);
+}
 TEST(Invariance, Attention) { checkFamily(attentionCases(), "attention", 3); }
 TEST(Invariance, NarrowAttention) { checkFamily(attentionCases(), "attention_bf16_bf16", 3); }
 TEST(Invariance, Combine) { checkFamily(expertCases(), "combine", 5); }

@@ -396,23 +396,30 @@ static Case quantizeCase(const std::string &from, const std::string &to, bool fi
 }
 
 /// `pairs`: that rotate; 0: all.
-static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim,
-                     int64_t pairs = 0) {
+/// `axes`: of the frequencies, where they have any. `each`: rows of a token.
+static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim, int64_t pairs = 0,
+                     const std::string &name = {}, const std::vector<int64_t> &axes = {},
+                     int64_t each = 1) {
   int64_t columns = heads * headDim, half = pairs ? pairs : headDim / 2;
-  std::string type = activation(columns, element);
+  int64_t count = axes.empty() ? 1 : *std::max_element(axes.begin(), axes.end()) + 1;
+  auto rows = [](int64_t each) { return each > 1 ? "T * " + std::to_string(each) : "T"; };
+  std::string type = activation(columns, element, rows(each));
+  std::string positions = "tensor<?xi32, \"" + rows(each * count) + "\">";
+  std::string role = axes.empty() ? "test.role = \"positions\"" : "test.limit = 1048376 : i64";
   std::string frequencies = formatv("tensor<{0}xf32>", half);
   Case built;
   built.name = formatv("rope_{0}_{1}x{2}", element, heads, headDim);
   if (pairs)
     built.name += "_" + std::to_string(pairs);
-  built.plain = function(
-      "%x: " + type + ", %p: tensor<?xi32, \"T\"> {test.role = \"positions\"}, %f: " + frequencies +
-          " {test.role = \"frequencies\"}",
-      type,
-      formatv("  %y = llm.rope %x, %p, %f head_dim {0} factor 1.25 : {1}, tensor<?xi32, \"T\">, "
-              "{2} -> {1}\n",
-              headDim, type, frequencies),
-      "%y");
+  built.name += name;
+  built.plain =
+      function("%x: " + type + ", %p: " + positions + " {" + role + "}, %f: " + frequencies +
+                   " {test.role = \"frequencies\"}",
+               type,
+               formatv("  %y = llm.rope %x, %p, %f head_dim {0} factor 1.25 {1}: {2}, {3}, {4} -> "
+                       "{2}\n",
+                       headDim, axesText(axes), type, positions, frequencies),
+               "%y");
   built.oracle = [=](const Inputs &inputs) {
     std::vector<Expected> expected;
     const HostTensor &x = inputs.arguments[0].tensor;
@@ -423,8 +430,9 @@ static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim,
           expected.push_back({x.at(row, column), 0});
           continue;
         }
-        float angle =
-            float(inputs.arguments[1].tensor.at(row)) * float(inputs.arguments[2].tensor.at(pair));
+        int64_t place = row * count + (axes.empty() ? 0 : axes[size_t(pair)]);
+        float angle = float(inputs.arguments[1].tensor.at(place)) *
+                      float(inputs.arguments[2].tensor.at(pair));
         double c = std::cos(double(angle)) * 1.25, s = std::sin(double(angle)) * 1.25;
         int64_t first = column - i + pair;
         double a = x.at(row, first), b = x.at(row, first + half);
@@ -589,6 +597,13 @@ std::vector<Case> conformance::rowCases() {
       add(ropeCase(element, 3, headDim), element == "bf16" && headDim != 64);
     for (auto [headDim, pairs] : {std::pair<int64_t, int64_t>{128, 48}, {96, 36}, {16, 3}, {14, 1}})
       add(ropeCase(element, 3, headDim, pairs), element == "bf16" && headDim != 128);
+    add(ropeCase(element, 3, 128, 0, "_sections", sectionAxes({16, 24, 24})));
+    add(ropeCase(element, 5, 64, 0, "_interleaved", interleavedAxes({24, 20, 20}, 32)));
+    add(ropeCase(element, 2, 256, 32, "_interleaved", interleavedAxes({11, 11, 10}, 32)),
+        element == "f32");
+    // Patches, four of a row.
+    add(ropeCase(element, 3, 72, 0, "_patches", sectionAxes({18, 18}), 4));
+    add(ropeCase(element, 1, 256, 0, "_four", sectionAxes({1, 30, 3, 94})), element == "f32");
   }
   return cases;
 }

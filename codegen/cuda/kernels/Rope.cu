@@ -7,7 +7,7 @@ __device__ void run(const Launch &launch) {
   constexpr int heads = int(constants::columns) / kHeadDim;
   __shared__ Rotation rotation;
   i64 token = blockIdx.x;
-  prepareRotation(launch.buffer<const i32>(1)[token], launch.buffer<const float>(2), rotation);
+  prepareRotation(launch.buffer<const i32>(1), token, launch.buffer<const float>(2), rotation);
   int warps = int(constants::threads) / kWarpSize * int(gridDim.y);
   int first = int(blockIdx.y * (constants::threads / kWarpSize) + threadIdx.x / kWarpSize);
   for (int index = first; index < heads; index += warps) {

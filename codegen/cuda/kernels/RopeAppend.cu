@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.rope_append: a block is one token and a run of its heads, a warp one head at a time. Buffers:
-// qkv, positions, inv_freq, token_sequences, block_table, cache, static_scales?, result.
+// qkv, positions, inv_freq, token_sequences, block_table, cache, static_scales?, rotary?, result.
 #include "CacheWriter.cuh"
 #include "Rotation.cuh"
 
@@ -8,7 +8,9 @@ __device__ void run(const Launch &launch) {
   constexpr int queryHeads = int(constants::query_heads), heads = queryHeads + 2 * kKvHeads;
   __shared__ Rotation rotation;
   i64 token = blockIdx.x;
-  prepareRotation(launch.buffer<const i32>(1)[token], launch.buffer<const float>(2), rotation);
+  constexpr int behindScales = kStaticScales ? 7 : 6;
+  prepareRotation(launch.buffer<const i32>(kAxes > 1 ? behindScales : 1), token,
+                  launch.buffer<const float>(2), rotation);
   KvPlace place = kvPlaceOf(launch, launch.buffers[5], launch.buffer<const i32>(1),
                             launch.buffer<const i32>(3), launch.buffer<const i32>(4), token);
   int warps = int(constants::threads) / kWarpSize * int(gridDim.y);
@@ -22,7 +24,7 @@ __device__ void run(const Launch &launch) {
       rotate<constants::input_type, constants::result_type>(rotation, launch.buffers[0], element,
                                                             head);
     if (index < queryHeads)
-      storeHead<constants::result_type>(launch.buffers[kStaticScales ? 7 : 6],
+      storeHead<constants::result_type>(launch.buffers[behindScales + (kAxes > 1)],
                                         (token * queryHeads + index) * kHeadDim, head);
     else if (index < queryHeads + kKvHeads)
       appendHead(head, place.keys(), place.element(kvHead), place.keyScale(kvHead),

@@ -4,6 +4,7 @@
 
 #include "KvBlocks.cuh"
 #include "Mathematics.cuh"
+#include "RotaryAxes.cuh"
 
 constexpr int kRotaryPairs = int(constants::rotary_pairs);
 
@@ -12,11 +13,15 @@ struct Rotation {
   float cosines[kRotaryPairs], sines[kRotaryPairs];
 };
 
-/// Fills `rotation`; the whole block together, which may read it afterwards.
-INGOT_DEVICE void prepareRotation(i32 position, const float *inverseFrequencies,
+/// Fills `rotation` for a token of such positions; the whole block together, which may read it
+/// afterwards.
+INGOT_DEVICE void prepareRotation(const i32 *positions, i64 token, const float *inverseFrequencies,
                                   Rotation &rotation) {
   constexpr float factor = float(constants::factor);
+  i32 position = positions[token * kAxes];
   for (int i = int(threadIdx.x); i < kRotaryPairs; i += int(constants::threads)) {
+    if constexpr (kAxes > 1)
+      position = positions[token * kAxes + axisOf(i)];
     float angle = float(position) * inverseFrequencies[i];
     SineCosine exact = sineCosine(double(angle));
     rotation.cosines[i] = float(exact.cosine) * factor;

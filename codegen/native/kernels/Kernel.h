@@ -9,6 +9,9 @@ using namespace ingot;
 
 /// Declares an integer constant of the kernel; its value comes from the op's `constants`.
 #define INGOT_CONST(name) extern "C" const int64_t ingot_const_##name
+/// The same of one that ops may leave out.
+#define INGOT_CONST_OR(name, absent)                                                               \
+  extern "C" [[gnu::weak]] const int64_t ingot_const_##name = absent
 /// Declares a real constant of the kernel.
 #define INGOT_REAL(name) extern "C" const double ingot_real_##name
 

@@ -2,6 +2,7 @@
 // llm.rope: one row a tile. Buffers: input, positions, inv_freq, result.
 #include "codegen/native/kernels/Elements.h"
 #include "codegen/native/kernels/Mathematics.h"
+#include "codegen/native/kernels/RotaryAxes.h"
 
 INGOT_CONST(columns);
 INGOT_CONST(head_dim);
@@ -14,9 +15,11 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   const void *input = launch->buffers[0];
   void *result = launch->buffers[3];
   int64_t row = launch->tile[0];
-  float position = float(static_cast<const int32_t *>(launch->buffers[1])[row]);
+  const int32_t *positions =
+      static_cast<const int32_t *>(launch->buffers[1]) + row * ingot_const_axes;
   const int64_t pairs = ingot_const_rotary_pairs;
   for (int64_t i = 0; i < pairs; ++i) {
+    float position = float(positions[hasAxes() ? axisOf(i) : 0]);
     float angle = position * static_cast<const float *>(launch->buffers[2])[i];
     SineCosine exact = sineCosine(double(angle));
     float cosine = float(exact.cosine) * float(ingot_real_factor);

@@ -10,8 +10,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   using namespace ingot::x86;
   int64_t row = launch->tile[0];
   float *factors = static_cast<float *>(launch->scratch);
-  rotationFactors(static_cast<const int32_t *>(launch->buffers[1])[row],
-                  static_cast<const float *>(launch->buffers[2]), factors);
+  rotationFactors(launch->buffers[1], row, static_cast<const float *>(launch->buffers[2]), factors);
   for (int64_t head = 0; head < ingot_const_columns; head += ingot_const_head_dim) {
     int64_t first = row * ingot_const_columns + head;
     rotateHead(ingot_const_input_type, launch->buffers[0], first, factors, ingot_const_result_type,

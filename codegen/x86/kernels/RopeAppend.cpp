@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.rope_append: one token a tile. Buffers: qkv, positions, inv_freq, token_sequences,
-// block_table, cache, static_scales?, result.
+// block_table, cache, static_scales?, rotary?, result.
 #include "codegen/x86/kernels/CacheWriter.h"
 #include "codegen/x86/kernels/Rotation.h"
 
@@ -15,13 +15,15 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int32_t position = static_cast<const int32_t *>(launch->buffers[1])[token];
   float *factors = static_cast<float *>(launch->scratch);
   float *key = factors + 2 * rotationStride(ingot_const_head_dim);
-  rotationFactors(position, static_cast<const float *>(launch->buffers[2]), factors);
+  const int64_t behindScales = 6 + ingot_const_static_scales;
+  rotationFactors(launch->buffers[hasAxes() ? behindScales : 1], token,
+                  static_cast<const float *>(launch->buffers[2]), factors);
 
   int64_t first =
       token * (ingot_const_query_heads + 2 * ingot_const_kv_heads) * ingot_const_head_dim;
   for (int64_t head = 0; head < ingot_const_query_heads; ++head)
     rotateHead(ingot_const_input_type, qkv, first + head * ingot_const_head_dim, factors,
-               ingot_const_result_type, launch->buffers[6 + ingot_const_static_scales],
+               ingot_const_result_type, launch->buffers[behindScales + hasAxes()],
                (token * ingot_const_query_heads + head) * ingot_const_head_dim);
 
   KvPlace place = kvPlaceOf(launch, launch->buffers[5], position, launch->buffers[3],

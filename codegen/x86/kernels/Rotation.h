@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/native/kernels/Mathematics.h"
+#include "codegen/native/kernels/RotaryAxes.h"
 #include "codegen/x86/kernels/Vector.h"
 
 INGOT_CONST(head_dim);
@@ -14,11 +15,14 @@ namespace ingot::x86 {
 /// Floats that the factors of a head take: cosines, then sines, each a multiple of 16.
 constexpr int64_t rotationStride(int64_t headDim) { return (headDim / 2 + 15) / 16 * 16; }
 
-/// The factors of all pairs at `position`. `factors`: [2][rotationStride].
-inline void rotationFactors(int32_t position, const float *inverseFrequencies, float *factors) {
+/// The factors of all pairs of row `row`. `factors`: [2][rotationStride].
+inline void rotationFactors(const void *positions, int64_t row, const float *inverseFrequencies,
+                            float *factors) {
+  const int32_t *own = static_cast<const int32_t *>(positions) + row * ingot_const_axes;
+  int32_t position = own[0];
   int64_t stride = rotationStride(ingot_const_head_dim);
   for (int64_t i = 0; i < ingot_const_rotary_pairs; ++i) {
-    float angle = float(position) * inverseFrequencies[i];
+    float angle = float(hasAxes() ? own[axisOf(i)] : position) * inverseFrequencies[i];
     SineCosine exact = sineCosine(double(angle));
     factors[i] = float(exact.cosine) * float(ingot_real_factor);
     factors[stride + i] = float(exact.sine) * float(ingot_real_factor);

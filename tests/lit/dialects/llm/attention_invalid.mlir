@@ -24,6 +24,56 @@ func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{needs 2 to 4 positions a row for its axes}}
+  %0 = llm.rope %x, %p, %f head_dim 8 factor 1.0 axes [0, 1, 2, 0] : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T * 5">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{needs 2 to 4 positions a row for its axes}}
+  %0 = llm.rope %x, %p, %f head_dim 8 factor 1.0 axes [0, 1, 2, 0] : tensor<?x8xf32, "T">, tensor<?xi32, "T * 5">, tensor<4xf32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T * 3">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{needs an axis for each frequency, of which there are at most 128}}
+  %0 = llm.rope %x, %p, %f head_dim 8 factor 1.0 axes [0, 1, 2] : tensor<?x8xf32, "T">, tensor<?xi32, "T * 3">, tensor<4xf32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T * 2">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{has axes beyond the 2 of its positions}}
+  %0 = llm.rope %x, %p, %f head_dim 8 factor 1.0 axes [0, 1, 2, 0] : tensor<?x8xf32, "T">, tensor<?xi32, "T * 2">, tensor<4xf32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T * 2">, %f: tensor<4xf32>) {
+  // expected-error @+1 {{needs one position a row}}
+  %0 = llm.rope %x, %p, %f head_dim 8 factor 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T * 2">, tensor<4xf32> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x24xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>, %f: tensor<4xf32>) {
+  // expected-error @+1 {{has axes and rotary positions only together}}
+  %0 = llm.rope_append %x at %p, %f, %s, %b into %c factor 1.0 axes [0, 1, 0, 1]
+      : tensor<?x24xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">, tensor<?x?xi32, "S">, !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%k: tensor<?x4xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
   // expected-error @+1 {{keys must have 8 columns and values 8}}

@@ -7,13 +7,22 @@ func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
     %qkv: tensor<?x64xf32, "T">, %positions: tensor<?xi32, "T">, %sequences: tensor<?xi32, "T">,
     %table: tensor<?x?xi32, "S">, %frequencies: tensor<4xf32>, %fewer: tensor<3xf32>,
     %cache: !llm.kv<2 x 8 x bf16, block = 16>, %small: !llm.kv<2 x 8 x f8E5M2, block = 4>,
-    %sinks: tensor<4xbf16>, %codes: !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16>, %static: tensor<2xf32>) {
+    %sinks: tensor<4xbf16>, %codes: !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16>, %static: tensor<2xf32>,
+    %axes: tensor<?xi32, "T * 3">) {
   // CHECK: llm.rope %{{.*}}, %{{.*}}, %{{.*}} head_dim 8 factor 1.000000e+00 : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
   %0 = llm.rope %q, %positions, %frequencies head_dim 8 factor 1.0
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<4xf32> -> tensor<?x32xf32, "T">
   // CHECK: llm.rope {{.*}} tensor<3xf32> -> tensor<?x32xf32, "T">
   %3 = llm.rope %q, %positions, %fewer head_dim 8 factor 1.0
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<3xf32> -> tensor<?x32xf32, "T">
+  // CHECK: llm.rope {{.*}} head_dim 8 factor 1.000000e+00 axes [0, 1, 2, 0] : {{.*}}, tensor<?xi32, "T * 3">, tensor<4xf32> ->
+  %a = llm.rope %q, %axes, %frequencies head_dim 8 factor 1.0 axes [0, 1, 2, 0]
+      : tensor<?x32xf32, "T">, tensor<?xi32, "T * 3">, tensor<4xf32> -> tensor<?x32xf32, "T">
+  // CHECK: llm.rope_append {{.*}} static(%{{.*}} : tensor<2xf32>) rotary(%{{.*}} : tensor<?xi32, "T * 3">) factor 1.000000e+00 axes [0, 0, 1, 2] :
+  %b = llm.rope_append %qkv at %positions, %frequencies, %sequences, %table into %codes
+      static(%static : tensor<2xf32>) rotary(%axes : tensor<?xi32, "T * 3">) factor 1.0 axes [0, 0, 1, 2]
+      : tensor<?x64xf32, "T">, tensor<?xi32, "T">, tensor<4xf32>, tensor<?xi32, "T">,
+        tensor<?x?xi32, "S">, !llm.kv<2 x 8 x f8E4M3FN, block = 4, window = 16> -> tensor<?x32xf32, "T">
   // CHECK: llm.kv_append %{{.*}}, %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}} : {{.*}}<2 x 8 x f8E5M2, block = 4>
   llm.kv_append %k, %k at %positions, %sequences, %table into %small
       : tensor<?x16xf32, "T">, tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
