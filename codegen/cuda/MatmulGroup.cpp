@@ -55,7 +55,7 @@ llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
   // One copy cannot bring rows that stand anywhere.
   if (shape.experts == 0)
     for (Tile &tile : tiles) {
-      tile.producers = tile.sums() > kFewSums ? kWarpGroup : kWarpSize;
+      tile.producers = tile.most == INT64_MAX ? kWarpGroup : kWarpSize;
       tile.fromShared = shape.weight == shape.input;
       if (tile.sharing == Sharing::Workspace && shape.rows >= kLeastClustered)
         tile.sharing = Sharing::Cluster;

@@ -3,6 +3,7 @@
 #include "runtime/engine/EngineFile.h"
 
 #include "runtime/engine/Coverage.h"
+#include "runtime/engine/Images.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/schema/FileHeader.h"
 
@@ -73,6 +74,8 @@ Status EngineFile::load(const std::string &folder, const VerifyOptions &options)
   if (Status status = readMetadata(); !status.ok())
     return status;
   if (Status status = verifyStructure(*engine); !status.ok())
+    return status;
+  if (Status status = verifyImages(*engine); !status.ok())
     return status;
   if (Status status = mapSections(folder); !status.ok())
     return status;

@@ -382,18 +382,25 @@ Status Executor::beginStep(std::span<const DimSize> shape) {
   return {};
 }
 
-/// Launches of a whole program at one shape. Steps that only decode come again and again.
-static constexpr uint64_t kShapeBits = 20;
+/// Launches of a whole program at one shape. Steps that only decode come again and again: their
+/// dims are equal, or 0 where nothing is counted, each of which has a bit of its own.
+static constexpr uint64_t kShapeBits = 20, kZeroBits = 16;
 
 void Executor::run(uint32_t program) {
   const std::vector<uint32_t> &own = stepDims[program];
-  uint64_t size = own.empty() ? 0 : uint64_t(dims[own.front()]);
+  uint64_t size = 0, zeros = 0;
+  bool isEven = own.size() <= kZeroBits;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto value = uint64_t(dims[own[i]]);
+    if (value == 0)
+      zeros |= uint64_t(1) << (i % kZeroBits);
+    isEven &= value == 0 || size == 0 || value == size;
+    size = std::max(size, value);
+  }
   auto whole = uint32_t(programs[program].size());
-  if (std::any_of(own.begin(), own.end(),
-                  [&](uint32_t dim) { return uint64_t(dims[dim]) != size; }) ||
-      size >> kShapeBits)
+  if (!isEven || size >> kShapeBits)
     return runPart(program, 0, whole);
-  uint64_t key = (uint64_t(program) << kShapeBits) | size;
+  uint64_t key = (((uint64_t(program) << kZeroBits) | zeros) << kShapeBits) | size;
   if (executionDevice->replay(key)) {
     launchCount += std::count_if(programs[program].begin(), programs[program].end(),
                                  [](const Step &step) { return !step.variants.empty(); });

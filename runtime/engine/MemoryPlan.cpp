@@ -220,6 +220,7 @@ std::vector<Interval> plannedRanges(const schema::Engine &engine, const schema::
   limit(schema::dim::tokens, plan.maxTokens);
   limit(schema::dim::sequences, plan.maxSequences);
   limit(schema::dim::logitRows, plan.maxLogitRows);
+  limit(schema::dim::givenRows, plan.maxTokens);
   for (uint32_t i = 0; i < plan.groups.size(); ++i)
     if (int64_t dim = tableWidthDim(engine, target, i); dim >= 0)
       ranges[size_t(dim)] = {plan.groups[i].tableWidth, plan.groups[i].tableWidth};

@@ -334,7 +334,7 @@ Status StructureVerifier::verifyProgram(const schema::Program &program,
     const schema::Dim &dim = *engine.dims()->Get(program.dims()->Get(i));
     std::string_view name = dim.name()->string_view();
     bool ofStep = name == schema::dim::tokens || name == schema::dim::sequences ||
-                  name == schema::dim::logitRows;
+                  name == schema::dim::logitRows || name == schema::dim::givenRows;
     if (serves && dim.source() == schema::DimSource::Step && !ofStep)
       return unknownDim(dim);
   }

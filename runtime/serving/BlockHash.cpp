@@ -16,10 +16,12 @@ static BlockHash firstHalf(const Digest &digest) {
 
 BlockHash rootHash(std::string_view salt) { return firstHalf(sha256(salt.data(), salt.size())); }
 
-BlockHash blockHash(const BlockHash &parent, std::span<const int32_t> tokens) {
+BlockHash blockHash(const BlockHash &parent, std::span<const int32_t> tokens,
+                    std::span<const uint64_t> pictures) {
   Sha256 sha;
   sha.update(parent.data(), sizeof parent);
   sha.update(tokens.data(), tokens.size_bytes());
+  sha.update(pictures.data(), pictures.size_bytes());
   return firstHalf(sha.finish());
 }
 

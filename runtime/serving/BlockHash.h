@@ -15,7 +15,9 @@ using BlockHash = std::array<uint64_t, 2>;
 /// What stands before the first block: sequences with different salts share nothing.
 BlockHash rootHash(std::string_view salt);
 
-/// Of a full block of these tokens behind the block (or root) named `parent`.
-BlockHash blockHash(const BlockHash &parent, std::span<const int32_t> tokens);
+/// Of a full block of these tokens behind the block (or root) named `parent`. `pictures`: what
+/// tells tokens that stand for pictures from those of others.
+BlockHash blockHash(const BlockHash &parent, std::span<const int32_t> tokens,
+                    std::span<const uint64_t> pictures = {});
 
 } // namespace ingot::runtime

@@ -72,7 +72,12 @@ void KvCache::nameBlocks(size_t group, Sequence &sequence, int64_t count) const 
     std::span<const int32_t> tokens = std::span(sequence.tokens).subspan(names.size() * size, size);
     if (std::find(tokens.begin(), tokens.end(), unknownToken) != tokens.end())
       return;
-    names.push_back(blockHash(names.empty() ? sequence.root : names.back(), tokens));
+    const BlockHash &parent = names.empty() ? sequence.root : names.back();
+    std::vector<uint64_t> pictures;
+    if (sequence.pictures)
+      sequence.pictures->describe(int64_t(names.size() * size), int64_t((names.size() + 1) * size),
+                                  pictures);
+    names.push_back(blockHash(parent, tokens, pictures));
   }
 }
 

@@ -193,7 +193,7 @@ Sequence *Scheduler::victimFor(const Sequence &sequence) {
 
 /// Finds the blocks for what a running sequence computes at least. False when it has to wait.
 bool Scheduler::grow(Sequence &sequence) {
-  int64_t least = std::min(sequence.pending(), leastChunk);
+  int64_t least = std::max(std::min(sequence.pending(), leastChunk), sequence.leastChunk());
   while (!cache.extend(sequence, least)) {
     Sequence *victim = victimFor(sequence);
     if (!victim || !preempt(*victim) || victim == &sequence)
@@ -215,18 +215,22 @@ void Scheduler::secureBlocks() {
       secured.push_back(sequence);
 }
 
-std::span<const BatchEntry> Scheduler::planStep() {
-  batch.clear();
+void Scheduler::admitWaiting() {
   preemptLeaving();
   admit();
+}
+
+std::span<const BatchEntry> Scheduler::planStep() {
+  batch.clear();
+  admitWaiting();
   secureBlocks();
-  // A prompt that got nothing out of the last step finds a token and a row in this one.
-  int64_t kept = promptWaits;
+  // A prompt that got nothing out of the last step finds tokens and a row in this one.
+  int64_t kept = std::min(waitingTokens, maxTokens), keptRow = kept > 0;
   tokensLeft = maxTokens - kept;
-  rowsLeft = maxLogitRows - kept;
+  rowsLeft = maxLogitRows - keptRow;
   chooseDecodes();
   tokensLeft += kept;
-  rowsLeft += kept;
+  rowsLeft += keptRow;
   choosePrompts();
   return batch;
 }
@@ -249,15 +253,15 @@ void Scheduler::chooseDecodes() {
 void Scheduler::takeChunk(Sequence &sequence, int64_t tokens) {
   bool scores = sequence.scoresPrompt();
   tokens = std::min({tokens, sequence.pending(), tokensLeft, scores ? rowsLeft : tokensLeft});
-  tokens = cache.room(sequence, tokens);
+  tokens = sequence.chunk(cache.room(sequence, tokens));
   bool completes = tokens == sequence.pending();
   if (completes && rowsLeft == 0) {
     // No row left for its logits: all but the last token now, that one in another step.
-    --tokens;
+    tokens = sequence.chunk(tokens - 1);
     completes = false;
   }
   if (tokens <= 0 || !cache.extend(sequence, tokens)) {
-    promptWaits = true;
+    waitingTokens = std::max(waitingTokens, sequence.leastChunk());
     return;
   }
   batch.push_back({&sequence, tokens, scores ? tokens : completes ? 1 : 0});
@@ -267,7 +271,7 @@ void Scheduler::takeChunk(Sequence &sequence, int64_t tokens) {
 
 /// The first by rank gets what shorter ones leave, and they leave it half; the rest goes to others.
 void Scheduler::choosePrompts() {
-  promptWaits = false;
+  waitingTokens = 0;
   prompts.clear();
   for (Sequence *sequence : secured)
     if (!isDecode(*sequence))
@@ -276,8 +280,8 @@ void Scheduler::choosePrompts() {
     return;
   if (!batch.empty())
     tokensLeft = std::min(
-        tokensLeft,
-        std::max(clock.promptBudget(int64_t(batch.size()), int64_t(prompts.size())), leastChunk));
+        tokensLeft, std::max({clock.promptBudget(int64_t(batch.size()), int64_t(prompts.size())),
+                              leastChunk, prompts.front()->leastChunk()}));
   Sequence &first = *prompts.front();
   std::sort(prompts.begin() + 1, prompts.end(), [](const auto *one, const auto *other) {
     return std::tuple(one->priority, one->pending(), one->arrival) <

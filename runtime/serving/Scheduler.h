@@ -47,6 +47,8 @@ public:
   /// Takes a sequence into the queue. INGOT-E6005 when it can never fit the KV cache.
   Status add(std::unique_ptr<Sequence> sequence);
 
+  /// Admits what fits. The next step is planned with it; those that run may change until then.
+  void admitWaiting();
   /// Admits what fits and chooses the next step; empty when there is nothing to do. Valid until the
   /// next call. The caller runs the step, after `KvCache::copies`, then advances each
   /// `Sequence::computed`.
@@ -105,8 +107,8 @@ private:
   SchedulerCounters totals;
   uint64_t arrivals = 0;
   int64_t tokensLeft = 0, rowsLeft = 0;
-  bool promptWaits = false; ///< a prompt got nothing in the last step
-  size_t firstDecode = 0;   ///< where the next step starts to look, when rows are scarce
+  int64_t waitingTokens = 0; ///< the fewest that a prompt takes that got nothing in the last step
+  size_t firstDecode = 0;    ///< where the next step starts to look, when rows are scarce
 };
 
 } // namespace ingot::runtime

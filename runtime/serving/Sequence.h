@@ -8,6 +8,8 @@
 #include "runtime/serving/StopText.h"
 #include "runtime/serving/TokenLogprob.h"
 #include "runtime/serving/Tokenizer.h"
+#include "runtime/serving/pictures/EncodedPictures.h"
+#include "runtime/serving/pictures/SequencePictures.h"
 
 #include <chrono>
 #include <cstdint>
@@ -44,6 +46,9 @@ struct Sequence {
   std::vector<int32_t> tokens; ///< the prompt, then what was generated
   /// Of each token, for engines that read them in place of tokens; owned by the caller.
   std::span<const float> embeddings;
+  std::shared_ptr<const SequencePictures> pictures; ///< null: none
+  /// Of each picture what its tokens stand for, from its encoding until the prompt is computed.
+  std::vector<std::shared_ptr<const EncodedPicture>> encoded;
   int64_t promptTokens = 0;
   int64_t cachedTokens = 0;  ///< of the prompt, that the cache had when it was first admitted
   int64_t computed = 0;      ///< positions whose K and V are in the cache
@@ -79,6 +84,14 @@ struct Sequence {
   /// Whether its constraint may refuse its next token.
   bool isMasked() const { return constraint && constraint->slack() == 0; }
   int64_t pending() const { return int64_t(tokens.size()) - computed; }
+  /// The first picture of which tokens are to be computed, and what they stand for is not known;
+  /// null: there is none.
+  const PictureRun *unencoded() const;
+  /// How many of the next `wanted` tokens can be computed together: up to a picture that is not
+  /// encoded, and only all of one whose tokens see ahead.
+  int64_t chunk(int64_t wanted) const;
+  /// The fewest that can be.
+  int64_t leastChunk() const;
   /// Whether each token of its prompt needs a row of logits.
   bool scoresPrompt() const { return !promptLogprobs.empty() && generated() == 0; }
   int64_t generated() const { return int64_t(tokens.size()) - promptTokens; }

@@ -6,6 +6,8 @@
 #include "runtime/engine/Verify.h"
 #include "runtime/schema/Names.h"
 #include "runtime/serving/Unicode.h"
+#include "runtime/serving/pictures/PictureReader.h"
+#include "runtime/serving/pictures/PictureWords.h"
 
 #include <algorithm>
 #include <limits>
@@ -138,6 +140,13 @@ Status Session::bind(const SessionOptions &options) {
     sampleProgram = std::move(*sample);
   else
     sampleMissing = std::move(sample).status();
+  if (images()) {
+    Result<EncodeProgram> encode = EncodeProgram::bind(*executor, *images());
+    if (!encode.ok())
+      return std::move(encode).status();
+    encodeProgram = std::move(*encode);
+    keptPictures.emplace(options.pictureMemory);
+  }
   cache.emplace(memoryPlan().groups);
   int64_t milliseconds = options.maxStepMilliseconds;
   if (milliseconds == 0)
@@ -178,7 +187,36 @@ Result<std::vector<int32_t>> Session::promptTokens(const Request &request) const
   if (!textTokenizer)
     return Status::error("INGOT-E6008", "the engine has no tokenizer",
                          "give the prompt as token ids");
-  return textTokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
+  if (request.pictures.empty())
+    return textTokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
+  std::vector<Span> literal;
+  if (!request.parseSpecial)
+    literal = outsidePlaceholders(request.text, *images());
+  return encodeWithPictures(*textTokenizer, request.text, literal, request.addSpecial,
+                            request.pictures, *images());
+}
+
+/// What is wrong with the pictures of a request whose prompt is known; else they have their places.
+Status Session::placePictures(Request &request) const {
+  if (request.pictures.empty())
+    return {};
+  Result<std::shared_ptr<const SequencePictures>> placed =
+      SequencePictures::place(request.tokens, request.pictures, *images());
+  if (!placed.ok())
+    return std::move(placed).status();
+  for (const std::shared_ptr<const PromptPicture> &picture : request.pictures)
+    if (Status status = encodeProgram->fits(*picture); !status.ok())
+      return status;
+  if ((*placed)->seesAhead())
+    for (const PictureRun &run : (*placed)->runs())
+      if (run.end - run.begin > memoryPlan().maxTokens)
+        return Status::error("INGOT-E6813",
+                             "a picture has " + std::to_string(run.end - run.begin) +
+                                 " tokens, which see each other, and a step takes " +
+                                 std::to_string(memoryPlan().maxTokens),
+                             "raise --max-batch-tokens");
+  request.placed = std::move(*placed);
+  return {};
 }
 
 /// What may not be generated, spelled in tokens. A word is spelled in one way at the start of a
@@ -208,7 +246,8 @@ Session::badSequences(const SamplingParameters &sampling) const {
   return sequences;
 }
 
-Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) const {
+Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit,
+                            bool hasPictures) const {
   if (tokens.empty())
     return Status::error("INGOT-E6003", "the prompt has no tokens", "give a text or token ids");
   if (int64_t(tokens.size()) > limit)
@@ -226,7 +265,7 @@ Status Session::checkPrompt(std::span<const int32_t> tokens, int64_t limit) cons
                            "give ids of this model's tokenizer");
   const auto *placeholders = file().metadata().serving()->placeholders();
   for (int32_t token : tokens)
-    if (placeholders &&
+    if (placeholders && !(hasPictures && token == int32_t(images()->token_id())) &&
         std::find(placeholders->begin(), placeholders->end(), token) != placeholders->end())
       return Status::error("INGOT-E6026",
                            "token id " + std::to_string(token) +
@@ -262,11 +301,17 @@ Result<Request> Session::prepare(Request request) const {
     return status;
   if (Status status = checkRequest(request); !status.ok())
     return status;
+  if (!request.pictures.empty() && !encodeProgram)
+    return noPictures();
   Result<std::vector<int32_t>> tokens = promptTokens(request);
   if (!tokens.ok())
     return std::move(tokens).status();
   request.tokens = std::move(*tokens);
-  if (Status status = checkPrompt(request.tokens, memoryPlan().maxContext); !status.ok())
+  if (Status status =
+          checkPrompt(request.tokens, memoryPlan().maxContext, !request.pictures.empty());
+      !status.ok())
+    return status;
+  if (Status status = placePictures(request); !status.ok())
     return status;
   if (Status status = scheduler->fits(int64_t(request.tokens.size()) + newTokens(request) - 1);
       !status.ok())
@@ -339,6 +384,7 @@ std::unique_ptr<Sequence> Session::makeSequence(const Request &prepared, int32_t
   sequence->cachePrompt = prepared.cachePrompt && prepared.sampling.promptLogprobs < 0;
   sequence->root = rootHash(prepared.cacheSalt);
   sequence->tokens = prepared.tokens;
+  sequence->pictures = prepared.placed;
   sequence->promptTokens = int64_t(sequence->tokens.size());
   sequence->maxNewTokens = newTokens(prepared);
   sequence->cutByContext = sequence->maxNewTokens != prepared.sampling.maxTokens;
@@ -484,8 +530,67 @@ Result<bool> Session::step() {
   return startedSteps > 0 || scheduler->busy();
 }
 
+/// Calls visit for each picture whose rows a running sequence is still to take and has not; until
+/// it says that a sequence's later ones can wait.
+void Session::forEachUnencoded(const VisitPicture &visit) {
+  scheduler->forEach([&](Sequence &sequence) {
+    if (sequence.slot < 0 || sequence.held || !sequence.pictures)
+      return;
+    const PromptPictures &pictures = sequence.pictures->pictures();
+    sequence.encoded.resize(pictures.size());
+    for (const PictureRun &run : sequence.pictures->runs())
+      if (run.end > sequence.computed && !sequence.encoded[run.picture] &&
+          !visit(pictures[run.picture], sequence.encoded[run.picture]))
+        return;
+  });
+}
+
+/// Encodes pictures that the next step may come to: as many as one run of the encoder takes, those
+/// of the first sequences first.
+Status Session::encodePictures() {
+  scheduler->admitWaiting();
+  PromptPictures wanted;
+  int64_t rows = 0;
+  auto indexOf = [&](const BlockHash &name) {
+    return size_t(std::find_if(wanted.begin(), wanted.end(),
+                               [&](const auto &other) { return other->name == name; }) -
+                  wanted.begin());
+  };
+  forEachUnencoded([&](const auto &picture, auto &encoded) {
+    encoded = keptPictures->find(picture->name);
+    if (encoded || indexOf(picture->name) < wanted.size())
+      return true;
+    auto own = int64_t(picture->tokens());
+    if (!wanted.empty() && rows + own > encodeProgram->maxRows())
+      return false;
+    wanted.push_back(picture);
+    rows += own;
+    return true;
+  });
+  if (wanted.empty())
+    return {};
+  // Tokens that only the device knows would not outlive another program.
+  if (Status status = settle(); !status.ok())
+    return status;
+  Result<std::vector<std::shared_ptr<const EncodedPicture>>> made = encodeProgram->run(wanted);
+  if (!made.ok())
+    return std::move(made).status();
+  forEachUnencoded([&](const auto &picture, auto &encoded) {
+    if (size_t index = indexOf(picture->name); index < wanted.size())
+      encoded = (*made)[index];
+    return true;
+  });
+  for (size_t i = 0; i < wanted.size(); ++i)
+    keptPictures->keep(wanted[i]->name, (*made)[i]);
+  totals.encodedPictures += int64_t(wanted.size());
+  return {};
+}
+
 /// Starts the next step and its draw; false when there is nothing to compute.
 Result<bool> Session::startStep() {
+  if (encodeProgram)
+    if (Status status = encodePictures(); !status.ok())
+      return status;
   std::span<const BatchEntry> batch = scheduler->planStep();
   if (batch.empty())
     return false;
@@ -512,6 +617,8 @@ Result<bool> Session::startStep() {
     bool isDecode = sequence.generated() > 0 && entry.tokens == 1;
     (isDecode ? step.decodes : step.promptTokens) += entry.tokens;
     sequence.computed += entry.tokens;
+    if (sequence.pictures && !sequence.pictures->firstBehind(sequence.computed))
+      sequence.encoded.clear();
     for (int64_t behind = entry.logitRows; behind-- > 0;) {
       int64_t place = sequence.computed - behind;
       step.rows.push_back({&sequence, place, place < int64_t(sequence.tokens.size())});

@@ -6,6 +6,7 @@
 #include "runtime/serving/AnswerForm.h"
 #include "runtime/serving/SampleProgram.h"
 #include "runtime/serving/StepProgram.h"
+#include "runtime/serving/pictures/EncodeProgram.h"
 
 #include <deque>
 #include <functional>
@@ -20,12 +21,16 @@ struct SessionOptions {
   bool neverPreempt = false; ///< see SchedulerOptions
   /// Of steps that compute prompts beside running answers; 0: 200 on CPUs, 50 on GPUs.
   int64_t maxStepMilliseconds = 0;
+  uint64_t pictureMemory = uint64_t(256) << 20; ///< bytes of encoded pictures that are kept
 };
 
 /// A prompt as text or as ids, and what to do with it.
 struct Request {
   std::string text; ///< used when `tokens` is empty
   std::vector<int32_t> tokens;
+  /// Of which the text has placeholders, or the tokens what stands for them.
+  PromptPictures pictures;
+  std::shared_ptr<const SequencePictures> placed = nullptr; ///< made by Session::prepare
   bool addSpecial = true;                ///< put the model's prefix (BOS) before text
   bool parseSpecial = false;             ///< recognise special tokens written in text
   bool skipSpecial = true;               ///< leave special tokens out of the generated text
@@ -92,6 +97,7 @@ struct SessionCounters {
   int64_t preemptions = 0;
   int64_t prefixQueries = 0; ///< tokens of prompts that were begun
   int64_t prefixHits = 0;    ///< of them, those whose K and V were in the cache
+  int64_t encodedPictures = 0;
 };
 
 /// What is going on in a session.
@@ -127,6 +133,8 @@ public:
   Executor &engine() { return *executor; }
   const schema::Target &target() const { return executor->target(); }
   const MemoryPlan &memoryPlan() const { return executor->plan(); }
+  /// What the engine says of pictures; null when it takes none.
+  const schema::Images *images() const { return file().metadata().images(); }
   /// Null when the engine has no tokenizer.
   const Tokenizer *tokenizer() const { return textTokenizer ? &*textTokenizer : nullptr; }
   /// The engine's serving facts as sampling parameters.
@@ -202,7 +210,13 @@ private:
   int64_t newTokens(const Request &prepared) const;
   std::unique_ptr<Sequence> makeSequence(const Request &prepared, int32_t choice) const;
   void endOverdue();
-  Status checkPrompt(std::span<const int32_t> tokens, int64_t limit) const;
+  Status checkPrompt(std::span<const int32_t> tokens, int64_t limit,
+                     bool hasPictures = false) const;
+  Status placePictures(Request &request) const;
+  using VisitPicture = std::function<bool(const std::shared_ptr<const PromptPicture> &picture,
+                                          std::shared_ptr<const EncodedPicture> &encoded)>;
+  void forEachUnencoded(const VisitPicture &visit);
+  Status encodePictures();
   Result<bool> startStep();
   Status synchronize();
   Status settle();
@@ -236,7 +250,9 @@ private:
   std::unique_ptr<Workers> workers = std::make_unique<Workers>(2);
   std::optional<StepProgram> stepProgram;
   std::optional<SampleProgram> sampleProgram;
-  Status sampleMissing; ///< why there is no sampleProgram
+  Status sampleMissing;                       ///< why there is no sampleProgram
+  std::optional<EncodeProgram> encodeProgram; ///< of an engine that takes pictures
+  std::optional<EncodedPictures> keptPictures;
   std::optional<KvCache> cache;
   std::optional<Scheduler> scheduler;
   AsyncStep asyncSteps[2]; ///< the oldest of `startedSteps`, and the next

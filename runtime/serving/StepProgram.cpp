@@ -18,12 +18,19 @@ struct EntryPlace {
   int32_t row;   ///< of the entry in the batch
   int32_t token; ///< tokens of the entries before it
   const KvCache &cache;
-  size_t group;  ///< of a block table
-  int64_t width; ///< of the input's rows
+  size_t group;     ///< of a block table
+  int64_t width;    ///< of the input's rows
+  int32_t imageRow; ///< rows of pictures for the entries before it
+  size_t added;     ///< of rows of pictures: which
 
   const Sequence &sequence() const { return *entry.sequence; }
   int64_t first() const { return entry.sequence->computed; }
 };
+
+int64_t imageRowsOf(const BatchEntry &entry) {
+  const Sequence &sequence = *entry.sequence;
+  return sequence.pictures ? sequence.pictures->rowsIn(sequence.computed, entry.tokens) : 0;
+}
 
 /// Writes the elements of an entry, and is moved behind each.
 template <class T> class Cursor {
@@ -41,6 +48,7 @@ private:
 int64_t perToken(const MemoryPlan &plan) { return plan.maxTokens; }
 int64_t perSequence(const MemoryPlan &plan) { return plan.maxSequences; }
 int64_t perBoundary(const MemoryPlan &plan) { return plan.maxSequences + 1; }
+int64_t perAxis(const MemoryPlan &plan) { return 3 * plan.maxTokens; }
 int64_t perLogitRow(const MemoryPlan &plan) { return plan.maxLogitRows; }
 
 void putTokens(const EntryPlace &place, std::byte *&out) {
@@ -85,6 +93,51 @@ void putBlocks(const EntryPlace &place, std::byte *&out) {
   out += size_t(place.width) * sizeof(int32_t);
 }
 
+/// Of each token its row among those of the step's pictures, or -1.
+void putImagePlaces(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  const SequencePictures *pictures = place.sequence().pictures.get();
+  int32_t row = place.imageRow;
+  for (int64_t i = 0; i < place.entry.tokens; ++i)
+    put(pictures && pictures->rowsIn(place.first() + i, 1) > 0 ? row++ : -1);
+}
+
+void putImageRows(const EntryPlace &place, std::byte *&out) {
+  const Sequence &sequence = place.sequence();
+  if (!sequence.pictures)
+    return;
+  const int64_t end = place.first() + place.entry.tokens;
+  for (const PictureRun &run : sequence.pictures->runs()) {
+    const int64_t from = std::max(run.begin, place.first()), to = std::min(run.end, end);
+    if (from >= to)
+      continue;
+    const std::vector<float> &rows = sequence.encoded[run.picture]->rows[place.added];
+    const auto bytes = size_t((to - from) * place.width) * sizeof(float);
+    std::memcpy(out, rows.data() + (run.row + from - run.begin) * place.width, bytes);
+    out += bytes;
+  }
+}
+
+/// In time, height and width.
+void putRotaryPositions(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  const SequencePictures *pictures = place.sequence().pictures.get();
+  for (int64_t i = 0; i < place.entry.tokens; ++i) {
+    const auto index = int32_t(place.first() + i);
+    for (int32_t axis : pictures ? pictures->axes(index) : std::array{index, index, index})
+      put(axis);
+  }
+}
+
+void putReaches(const EntryPlace &place, std::byte *&out) {
+  Cursor<int32_t> put(out);
+  const SequencePictures *pictures = place.sequence().pictures.get();
+  for (int64_t i = 0; i < place.entry.tokens; ++i) {
+    const int64_t index = place.first() + i;
+    put(int32_t(pictures ? pictures->reach(index) : index));
+  }
+}
+
 void putEmbeddings(const EntryPlace &place, std::byte *&out) {
   auto rows = place.sequence().embeddings.subspan(size_t(place.first() * place.width),
                                                   size_t(place.entry.tokens * place.width));
@@ -111,9 +164,14 @@ static constexpr StepInput stepInputs[] = {
     {schema::input::logitRows, schema::DType::I32, 4, perLogitRow, putLogitRows},
     {schema::input::blockTable, schema::DType::I32, 4, perSequence, putBlocks},
     {schema::input::embeddings, schema::DType::F32, 4, perToken, putEmbeddings},
+    {schema::input::imageRows, schema::DType::F32, 4, perToken, putImageRows},
+    {schema::input::imagePlaces, schema::DType::I32, 4, perToken, putImagePlaces},
+    {schema::input::rotaryPositions, schema::DType::I32, 4, perAxis, putRotaryPositions},
+    {schema::input::reaches, schema::DType::I32, 4, perToken, putReaches},
 };
 static constexpr const StepInput &tokenInput = stepInputs[0], &logitRowInput = stepInputs[5],
-                                 &tableInput = stepInputs[6], &embeddingInput = stepInputs[7];
+                                 &tableInput = stepInputs[6], &embeddingInput = stepInputs[7],
+                                 &imageInput = stepInputs[8];
 
 Result<StepProgram> StepProgram::bind(Executor &executor) {
   StepProgram step;
@@ -155,9 +213,11 @@ Status StepProgram::bindInput(uint32_t index) {
   if (buffer.role() != schema::Role::Input)
     return {};
   std::string name = buffer.name()->str();
-  Binding binding = {nullptr, index, 0, 1, {}};
+  Binding binding = {nullptr, index, 0, 1, 0, {}};
   for (const StepInput &input : stepInputs)
-    if (name == input.name && &input != &tableInput)
+    if ((name == input.name ||
+         (&input == &imageInput && name.starts_with(std::string(input.name) + "."))) &&
+        &input != &tableInput)
       binding.input = &input;
   for (size_t group = 0; group < plan.groups.size(); ++group)
     if ((buffer.group() == int64_t(group) && name.starts_with(tableInput.name)) ||
@@ -173,6 +233,11 @@ Status StepProgram::bindInput(uint32_t index) {
                          "use the runtime of the release that built the engine");
   if (binding.input == &embeddingInput && count(buffer.shape()) == 2)
     binding.width = embeddingWidth = executor->shapeOf(index)[1];
+  if (binding.input == &imageInput && count(buffer.shape()) == 2) {
+    binding.width = executor->shapeOf(index)[1];
+    if (size_t dot = name.find('.'); dot != std::string::npos)
+      binding.added = size_t(std::atoi(name.c_str() + dot + 1));
+  }
   uint64_t bytes =
       uint64_t(binding.input->rows(plan)) * uint64_t(binding.width) * binding.input->elementBytes;
   if (buffer.dtype() != binding.input->type || executor->bufferBytes(index) < bytes)
@@ -187,10 +252,11 @@ Status StepProgram::bindInput(uint32_t index) {
 
 Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &cache,
                             uint32_t drawn) {
-  int64_t tokens = 0, logitRows = 0;
+  int64_t tokens = 0, logitRows = 0, imageRows = 0;
   for (const BatchEntry &entry : batch) {
     tokens += entry.tokens;
     logitRows += entry.logitRows;
+    imageRows += imageRowsOf(entry);
     const Sequence &sequence = *entry.sequence;
     if (sequence.embeddings.size() != sequence.tokens.size() * size_t(embeddingWidth))
       return Status::error("INGOT-E6054",
@@ -204,7 +270,8 @@ Status StepProgram::prepare(std::span<const BatchEntry> batch, const KvCache &ca
   // A step without wanted logits computes those of its first token, for engines that need a row.
   const DimSize shape[] = {{schema::dim::tokens, tokens},
                            {schema::dim::sequences, int64_t(batch.size())},
-                           {schema::dim::logitRows, std::max<int64_t>(logitRows, 1)}};
+                           {schema::dim::logitRows, std::max<int64_t>(logitRows, 1)},
+                           {schema::dim::givenRows, imageRows}};
   if (Status status = executor->beginStep(shape); !status.ok())
     return status;
   for (Binding &binding : bindings) {
@@ -244,11 +311,13 @@ void StepProgram::copyDrawn(uint32_t buffer, std::span<const BatchEntry> batch, 
 uint64_t StepProgram::fill(Binding &binding, std::span<const BatchEntry> batch,
                            const KvCache &cache) {
   std::byte *out = binding.data.data();
-  int32_t row = 0, token = 0;
+  int32_t row = 0, token = 0, imageRow = 0;
   for (const BatchEntry &entry : batch) {
-    binding.input->put({entry, row, token, cache, binding.group, binding.width}, out);
+    binding.input->put(
+        {entry, row, token, cache, binding.group, binding.width, imageRow, binding.added}, out);
     ++row;
     token += int32_t(entry.tokens);
+    imageRow += int32_t(imageRowsOf(entry));
   }
   // The row of a step in which nobody wants logits.
   if (binding.input == &logitRowInput && out == binding.data.data())

@@ -35,6 +35,7 @@ private:
     uint32_t buffer;
     size_t group;                ///< of a block table
     int64_t width;               ///< elements of a row
+    size_t added;                ///< of rows of pictures: behind which layer, or 0
     std::vector<std::byte> data; ///< room for the largest step
   };
 

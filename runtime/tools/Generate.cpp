@@ -4,6 +4,7 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/DialogueArguments.h"
 #include "runtime/tools/GrammarOption.h"
+#include "runtime/tools/PictureArguments.h"
 #include "runtime/tools/Prompts.h"
 #include "runtime/tools/RepetitionWatch.h"
 #include "runtime/tools/SessionArguments.h"
@@ -40,6 +41,7 @@ struct GenerateOptions {
   ChatOptions chatting;
   DialogueArguments dialogue;
   SessionOptions session;
+  std::vector<std::string> images; ///< of the prompt: paths or data: URLs
   std::string schema, regex; ///< of the answer; a file, and an expression
   std::vector<std::string> grammar;
   Request request;
@@ -138,6 +140,13 @@ void addOptions(CommandLine &app, GenerateOptions &options) {
       app.addFlag("--chat", options.chat, "a conversation; /help there tells its commands")
           .group("Conversations")
           .frequent();
+  app.addOption("--image", options.images,
+                "a picture, PNG, JPEG or WebP, for the model's placeholder in the prompt; may be "
+                "repeated")
+      .oneValueEach()
+      .needs(text)
+      .group("Text")
+      .frequent();
   text.excludes(ids).excludes(file).excludes(chat);
   ids.excludes(file).excludes(chat);
   file.excludes(chat);
@@ -249,7 +258,10 @@ Status printAnswer(LoopReader &reader, const GenerateOptions &options, Status &f
 int streamOne(LoopReader &reader, GenerateOptions &options, bool seeded) {
   options.request.text = options.prompt;
   options.request.tokens = options.promptIds;
-  Status encoded = encodePrompt(reader.loop().tokenizer(), options.request, "the prompt");
+  PictureArguments pictures(reader.loop().file().metadata().images());
+  Status encoded = pictures.read(options.images, options.request);
+  if (encoded.ok())
+    encoded = encodePrompt(reader.loop().tokenizer(), options.request, "the prompt");
   if (!encoded.ok())
     return reportError(encoded);
   Result<uint64_t> id = reader.submit(options.request);

@@ -3,6 +3,7 @@
 #include "runtime/tools/Prompts.h"
 
 #include "runtime/tools/LineReader.h"
+#include "runtime/tools/PictureArguments.h"
 #include "runtime/tools/RequestJson.h"
 #include "runtime/tools/SessionArguments.h"
 
@@ -12,7 +13,8 @@
 namespace ingot::runtime {
 
 Status encodePrompt(const Tokenizer *tokenizer, Request &request, const std::string &where) {
-  if (!request.tokens.empty() || !tokenizer)
+  // With pictures the text is not yet the prompt.
+  if (!request.tokens.empty() || !tokenizer || !request.pictures.empty())
     return {};
   Result<std::vector<int32_t>> tokens =
       tokenizer->encode(request.text, request.addSpecial, request.parseSpecial);
@@ -85,7 +87,8 @@ nlohmann::json Answer::line(const Event &last) const {
 class PromptsRun {
 public:
   PromptsRun(LoopReader &reader, const Request &defaults, bool seeded)
-      : reader(reader), defaults(defaults), seeded(seeded) {}
+      : reader(reader), defaults(defaults), seeded(seeded),
+        pictures(reader.loop().file().metadata().images()) {}
 
   Status run(LineReader &lines);
   bool allWell() const { return well; }
@@ -100,6 +103,7 @@ private:
   LoopReader &reader;
   const Request &defaults;
   bool seeded;
+  PictureArguments pictures;
   std::map<uint64_t, Answer> answers; ///< of requests in flight
   size_t number = 0;                  ///< of the last line
   bool ended = false, well = true;
@@ -117,7 +121,10 @@ Result<uint64_t> PromptsRun::submitLine(const std::string &line, Answer &answer)
   if (!seeded)
     request.sampling.seed = random;
   std::string where = "line " + std::to_string(number);
-  Status status = readRequest(line, request, answer.id);
+  std::vector<std::string> images;
+  Status status = readRequest(line, request, answer.id, images);
+  if (status.ok())
+    status = pictures.read(images, request);
   if (status.ok())
     status = encodePrompt(reader.loop().tokenizer(), request, where);
   if (!status.ok())

@@ -154,7 +154,8 @@ std::map<std::string, Reader> readersFor(Request &request) {
 
 } // namespace
 
-Status readRequest(const std::string &line, Request &request, json &id) {
+Status readRequest(const std::string &line, Request &request, json &id,
+                   std::vector<std::string> &images) {
   auto refuse = [](const std::string &what) {
     return Status::error("INGOT-E6018", what,
                          "write one JSON object per line, with the names of the options");
@@ -170,6 +171,7 @@ Status readRequest(const std::string &line, Request &request, json &id) {
   if (!object.is_object())
     return refuse("the line is not a JSON object");
   std::map<std::string, Reader> readers = readersFor(request);
+  readers["images"] = [&](const json &value) { return takeList(value, images); };
   for (const auto &[key, value] : object.items()) {
     if (key == "id") {
       id = value;

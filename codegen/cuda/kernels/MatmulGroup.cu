@@ -68,6 +68,12 @@ struct SwizzledInputs {
   }
 };
 
+/// Of eight rows by 16 bytes; of a tile's block the first and second rows of each half of k.
+constexpr u32 kMatrixBytes = 8 * 16;
+INGOT_DEVICE u64 weightMatrices(u32 shared) {
+  return ptx::matricesOperand(shared, 2 * kMatrixBytes, Weights::kTileBytes);
+}
+
 /// One block's work on its share of k.
 struct Work : Block {
   Sums<float> open = {};    ///< of products since a sum was closed
@@ -76,17 +82,14 @@ struct Work : Block {
   u32 accumulates = 0;      ///< whether the open sums have begun
   bool hasTotals = false;   ///< whether a segment was closed
   WeightTensors weights;
-  // Operands in the first stage.
-  u64 firstInputs = ptx::swizzledOperand(base + kInputsOffset);
-  u64 firstWeights = 0;
+  // Lower bits of the operands in the first stage.
+  u32 firstInputs = u32(ptx::swizzledOperand(base + kInputsOffset)), firstWeights = 0;
 
   __device__ Work(const Launch &launch, const Tile &tile, u8 *memory)
       : Block(launch, tile, memory), weights(launch, tile, base) {
     ptx::pin(firstInputs);
     if constexpr (kCrosses) {
-      constexpr int kMatrixBytes = 8 * 16;
-      firstWeights = ptx::matricesOperand(base + warp.index / 4 * kMatrixBytes, 2 * kMatrixBytes,
-                                          Weights::kTileBytes);
+      firstWeights = u32(weightMatrices(base + warp.index / 4 * kMatrixBytes));
       ptx::pin(firstWeights);
     }
     if constexpr (kClustered > 1)
@@ -168,7 +171,7 @@ struct Work : Block {
   /// The tokens' side of the product of columns from `column` of the stage on.
   __device__ u64 inputs(u32 stageOffset, int column) const {
     int byte = column * kInputBytes;
-    return ptx::operandBehind(ptx::operandBehind(firstInputs, stageOffset),
+    return ptx::operandBehind(ptx::swizzledOperand(0), firstInputs + (stageOffset >> 4),
                               byte / kSwizzledBytes * kPanelBytes + byte % kSwizzledBytes);
   }
 
@@ -243,7 +246,7 @@ struct Work : Block {
   /// The weights' side of the product of columns from `column` of the stage on: the warp group's
   /// eight rows of all tiles.
   __device__ u64 leftOperand(u32 stageOffset, int column) const {
-    return ptx::operandBehind(ptx::operandBehind(firstWeights, stageOffset),
+    return ptx::operandBehind(weightMatrices(0), firstWeights + (stageOffset >> 4),
                               column / kBlockDepth * kBlockBytes);
   }
 

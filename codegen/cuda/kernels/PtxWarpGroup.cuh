@@ -21,9 +21,10 @@ INGOT_DEVICE u64 matricesOperand(u32 shared, u32 alongDepth, u32 alongRows) {
   return u64((shared & 0x3ffff) >> 4) | u64(alongDepth >> 4) << 16 | u64(alongRows >> 4) << 32;
 }
 
-/// The operand `bytes` behind another, in the same shared memory: addresses do not carry over.
-INGOT_DEVICE u64 operandBehind(u64 operand, u32 bytes) {
-  return operand & ~u64(0xffffffff) | (u32(operand) + (bytes >> 4));
+/// The operand `bytes` behind another of which `low` are the lower bits, and `alike` has the same
+/// upper ones: addresses do not carry over.
+INGOT_DEVICE u64 operandBehind(u64 alike, u32 low, u32 bytes) {
+  return alike & ~u64(0xffffffff) | (low + (bytes >> 4));
 }
 
 /// Shows what this thread has stored in shared memory, copied by copyAsync16 included, to wgmma;
@@ -51,7 +52,7 @@ INGOT_DEVICE void pin(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
 /// Hides from the compiler how a number goes on from turn to turn of a loop.
 INGOT_DEVICE void pin(int &counter) { asm volatile("" : "+r"(counter)); }
 /// Keeps the compiler from computing a number again wherever it is used.
-INGOT_DEVICE void pin(u64 &number) { asm volatile("" : "+l"(number)); }
+INGOT_DEVICE void pin(u32 &number) { asm volatile("" : "+r"(number)); }
 
 /// Products of `Blocks` blocks of eight tokens: sums += a * b, or = where `accumulate` is 0. They
 /// are there, and may be read or written, after waitProducts.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tools/PictureArguments.h"
+
+#include "runtime/serving/pictures/PictureSource.h"
+
+#include <cstdio>
+
+namespace ingot::runtime {
+
+PictureArguments::PictureArguments(const schema::Images *images) {
+  if (images)
+    reader = std::make_unique<PictureReader>(*images, images::PictureDecoder::Options());
+}
+
+Status PictureArguments::read(const std::vector<std::string> &sources, Request &request) {
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!reader)
+      return noPictures();
+    const std::string where = "picture " + std::to_string(i + 1);
+    Result<std::vector<uint8_t>> file =
+        readPictureSource(sources[i], PictureSources::DataAndFiles, images::PictureLimits().bytes);
+    if (!file.ok())
+      return std::move(file).status().in(where);
+    Result<std::shared_ptr<const PromptPicture>> picture = reader->read(*file);
+    if (!picture.ok())
+      return std::move(picture).status().in(where);
+    if (const uint32_t notes = (*picture)->facts.notes)
+      std::fprintf(stderr, "%s: %s\n", where.c_str(), images::notesText(notes).c_str());
+    request.pictures.push_back(*std::move(picture));
+  }
+  return {};
+}
+
+} // namespace ingot::runtime
