@@ -163,10 +163,9 @@ public:
     std::filesystem::create_symlink(FAULTY_IMAGES, folder / fault);
     PictureDecoder::Options options;
     options.program = folder / fault;
-    options.startTime = options.pictureTime = milliseconds(700);
     // Those that must answer get the time.
-    if (!fault.starts_with("hung") && fault != "silent")
-      options.startTime = options.pictureTime = milliseconds(20000);
+    options.startTime = milliseconds(fault == "silent" ? 200 : 20000);
+    options.pictureTime = milliseconds(fault.starts_with("hung") ? 200 : 20000);
     decoder.emplace(options);
   }
   ~Faulty() { std::filesystem::remove_all(folder); }
