@@ -49,8 +49,9 @@ Result<Size> smartSize(uint32_t width, uint32_t height, const ImageSettings &set
     tall = std::ceil(h * beta / factor) * factor;
     wide = std::ceil(w * beta / factor) * factor;
   }
-  // Raising a narrow picture to `minPixels` may pass any bound.
-  if (tall > mostSide || wide > mostSide || tall * wide > double(mostPixels))
+  // Raising a narrow picture to `minPixels` may pass any bound; without one, a side may be nothing.
+  if (tall == 0 || wide == 0 || tall > mostSide || wide > mostSide ||
+      tall * wide > double(mostPixels))
     return unequal(width, height);
   return Size{uint32_t(wide), uint32_t(tall)};
 }

@@ -43,7 +43,7 @@ struct ImageSettings {
   uint32_t patch = 0;                       ///< side of a patch, in pixels
   uint32_t mergeRows = 1, mergeColumns = 1; ///< patches that make one row of the result
   ValueOrder order = ValueOrder::ChannelRowColumn;
-  uint32_t window = 0; ///< side of attention windows in pixels; 0: none
+  uint32_t window = 0; ///< side of attention windows in pixels, whole merged patches; 0: none
   PositionRule positions = PositionRule::None;
   uint32_t positionSide = 0; ///< of the table, in patches
 

@@ -40,7 +40,7 @@ public:
     std::chrono::milliseconds startTime{10000}, pictureTime{20000};
   };
 
-  /// What to make of a picture of this size.
+  /// What to make of a picture of this size. Other pictures wait meanwhile.
   using Choose = std::function<Result<Rendering>(const PictureFacts &)>;
 
   PictureDecoder() : PictureDecoder(Options()) {}

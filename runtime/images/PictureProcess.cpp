@@ -177,12 +177,13 @@ Status PictureProcess::endedEarly() {
 }
 
 void PictureProcess::end() {
-  if (process != 0) {
+  // A process that others have waited for, as who ignores SIGCHLD does, may have lost its number.
+  if (process != 0 && ::waitpid(process, nullptr, WNOHANG) == 0) {
     ::kill(process, SIGKILL);
     while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
     }
-    process = 0;
   }
+  process = 0;
   if (socket >= 0)
     ::close(socket);
   socket = -1;

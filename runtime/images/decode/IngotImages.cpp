@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
 #include <new>
 #include <string_view>
 #include <unistd.h>
@@ -42,6 +43,8 @@ int main(int argc, char **argv) {
   if (socket < 3 || memory == 0)
     return tell(argc == 2 ? argv[1] : "");
   std::set_new_handler(endWithoutMemory);
+  // Whole pictures are given back when they are done with.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Reply ready;
   if (const char *failed = lockUp(socket, memory)) {
     ready.error = lockingUpFailed;

@@ -37,7 +37,12 @@ namespace {
 void closeOthers(int socket) {
   if (socket > 3)
     ::syscall(SYS_close_range, 3u, unsigned(socket) - 1, 0u);
-  ::syscall(SYS_close_range, unsigned(socket) + 1, ~0u, 0u);
+  if (::syscall(SYS_close_range, unsigned(socket) + 1, ~0u, 0u) == 0)
+    return;
+  // A kernel before 5.9; most descriptors have the lowest numbers.
+  for (int descriptor = 3; descriptor < 4096; ++descriptor)
+    if (descriptor != socket)
+      ::close(descriptor);
 }
 
 #ifndef INGOT_SANITIZED

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
-#include <map>
+#include <random>
 
 namespace ingot::runtime::images {
 namespace {
@@ -183,25 +183,65 @@ TEST(Geometry, HostileSettingsAreErrors) {
   }
 }
 
-/// Whatever the picture, sizes that settings allow are whole patches and can be rendered.
+void expectWhole(uint32_t width, uint32_t height, const ImageSettings &settings) {
+  const Result<PictureLayout> layout = layOut(width, height, settings);
+  if (!layout.ok()) {
+    ASSERT_EQ(layout.status().code(), "INGOT-E6805");
+    return;
+  }
+  const Result<uint64_t> bytes = renderedBytes(layout->rendering, width, height);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().toString() << ", " << width << " x " << height;
+  ASSERT_EQ(layout->tiles.size(), layout->rendering.crops.size());
+  for (size_t i = 0; i < layout->tiles.size(); ++i) {
+    const Tile &tile = layout->tiles[i];
+    const Crop &crop = layout->rendering.crops[i];
+    ASSERT_EQ(tile.rows * settings.patch, crop.height);
+    ASSERT_EQ(tile.columns * settings.patch, crop.width);
+    ASSERT_EQ(tile.tokenRows * settings.mergeRows, tile.rows);
+    ASSERT_EQ(tile.tokenColumns * settings.mergeColumns, tile.columns);
+    ASSERT_GT(tile.tokens(), 0u);
+  }
+}
+
+/// Whatever the picture, what known settings make is whole patches and can be rendered.
 TEST(Geometry, AllSizesCanBeRendered) {
   for (const ImageSettings &settings : {qwen25(), qwen3(), gemma3(), gemma4(), smolvlm()})
     for (uint32_t width = 1; width <= 16384; width = width * 3 / 2 + 1)
-      for (uint32_t height = 1; height <= 16384; height = height * 3 / 2 + 1) {
-        const Result<PictureLayout> layout = layOut(width, height, settings);
-        if (!layout.ok())
-          continue;
-        ASSERT_TRUE(renderedBytes(layout->rendering, width, height).ok());
-        ASSERT_EQ(layout->tiles.size(), layout->rendering.crops.size());
-        for (size_t i = 0; i < layout->tiles.size(); ++i) {
-          const Tile &tile = layout->tiles[i];
-          const Crop &crop = layout->rendering.crops[i];
-          ASSERT_EQ(tile.rows * settings.patch, crop.height);
-          ASSERT_EQ(tile.columns * settings.patch, crop.width);
-          ASSERT_EQ(tile.tokenRows * settings.mergeRows, tile.rows);
-          ASSERT_EQ(tile.tokenColumns * settings.mergeColumns, tile.columns);
-        }
-      }
+      for (uint32_t height = 1; height <= 16384; height = height * 3 / 2 + 1)
+        ASSERT_NO_FATAL_FAILURE(expectWhole(width, height, settings));
+}
+
+/// So is what any settings make that pass the check.
+TEST(Geometry, SettingsThatPassCanBeRendered) {
+  std::mt19937 random(59);
+  const auto below = [&](uint32_t most) { return random() % most; };
+  // Numbers of any magnitude.
+  const auto any = [&](uint32_t bits) { return random() >> (32 - 1 - below(bits)); };
+  size_t passed[4] = {};
+  for (int i = 0; i < 50'000; ++i) {
+    ImageSettings settings;
+    settings.rule = SizeRule(below(4));
+    settings.patch = 1 + any(6);
+    settings.mergeRows = 1 + below(4);
+    settings.mergeColumns = below(2) ? settings.mergeRows : 1 + below(4);
+    const uint32_t whole = settings.patch * settings.mergeRows * settings.mergeColumns;
+    settings.factor = whole * any(6);
+    settings.minPixels = any(28);
+    settings.maxPixels = settings.minPixels + any(28);
+    settings.frames = 1 + below(2);
+    settings.width = whole * any(10);
+    settings.height = whole * any(10);
+    settings.maxTokens = any(20);
+    settings.tile = whole * any(6);
+    settings.longestEdge = any(13);
+    if (!checkSettings(settings).ok())
+      continue;
+    ++passed[size_t(settings.rule)];
+    for (int k = 0; k < 4; ++k)
+      ASSERT_NO_FATAL_FAILURE(expectWhole(1 + any(14), 1 + any(14), settings));
+  }
+  for (const size_t count : passed)
+    EXPECT_GT(count, 500u);
 }
 
 /// By the definition: tokens by windows, the windows and their tokens row by row.

@@ -109,6 +109,12 @@ TEST(PictureFile, DamageIsAnError) {
   png[png.size() - 20] ^= 1; // in the pixels
   EXPECT_EQ(codeOf(png), "INGOT-E6803");
   EXPECT_EQ(codeOf(pngOf(13, 7, 8, 2, Bytes(7 * 40 - 1))), "INGOT-E6803"); // a value is missing
+  for (const bool progressive : {false, true}) {
+    // It ends well, and half of it is not there: libjpeg would warn, and make it grey.
+    Bytes jpeg = jpegOf(slopes(64, 64), progressive);
+    jpeg.erase(jpeg.end() - (progressive ? 40 : 400), jpeg.end() - 2);
+    EXPECT_EQ(codeOf(jpeg), "INGOT-E6803") << progressive;
+  }
   EXPECT_EQ(codeOf(pngOf(0, 7, 8, 2, {})), "INGOT-E6803");
   EXPECT_EQ(codeOf(pngOf(4, 1, 7, 2, Bytes(13))), "INGOT-E6803"); // 7 bits
   EXPECT_EQ(codeOf(pngOf(4, 1, 8, 3, Bytes(5))), "INGOT-E6803");  // no palette
