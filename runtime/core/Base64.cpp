@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Six bits at a time; texts of some MB are the longest.
 #include "runtime/core/Base64.h"
 
 #include <array>

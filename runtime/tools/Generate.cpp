@@ -42,7 +42,7 @@ struct GenerateOptions {
   DialogueArguments dialogue;
   SessionOptions session;
   std::vector<std::string> images; ///< of the prompt: paths or data: URLs
-  std::string schema, regex; ///< of the answer; a file, and an expression
+  std::string schema, regex;       ///< of the answer; a file, and an expression
   std::vector<std::string> grammar;
   Request request;
 };

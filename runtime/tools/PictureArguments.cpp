@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One picture after the other, since requests wait for all of theirs.
 #include "runtime/tools/PictureArguments.h"
 
 #include "runtime/serving/pictures/PictureSource.h"

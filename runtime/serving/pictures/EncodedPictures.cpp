@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A list is enough: pictures of a few MB fill any budget with hundreds.
 #include "runtime/serving/pictures/EncodedPictures.h"
 
 #include <algorithm>

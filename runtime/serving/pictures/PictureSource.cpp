@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What is sent in a request is all that a model sees.
 #include "runtime/serving/pictures/PictureSource.h"
 
 #include "runtime/core/Base64.h"
