@@ -35,7 +35,8 @@ class PicturesTest(harness.BuildTest):
         key = (model, target, *options)
         if key not in self.engines:
             engine = self.kept_folder() / f"{'-'.join(key).replace('/', '_')}.ingot"
-            self.assert_built(self.build(DATA / model, engine, "--target", target, *options), engine)
+            result = self.build(DATA / model, engine, "--target", target, *options)
+            self.assert_built(result, engine)
             self.engines[key] = engine
         return self.engines[key]
 
