@@ -165,6 +165,7 @@ static Declined addKernels(llm::PlaceRowsOp op, Kernels &kernels) {
   variant.integer("columns", columns);
   variant.type("rows_type", op.getRows());
   variant.type("given_type", op.getGiven());
+  variant.integer("added", op.getAdded() ? 1 : 0);
   variant.rowsOf(op.getResult());
   variant.tiles(llvm::divideCeil(vectors, threads));
   kernels.push_back(variant.take());
