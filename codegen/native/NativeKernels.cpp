@@ -77,7 +77,8 @@ engine::KernelVariant codegen::placeRowsKernel(llm::PlaceRowsOp op) {
   return rowKernel("PlaceRows", op.getResult(),
                    {{"columns", llm::columnsOf(op.getRows())},
                     {"rows_type", codeOf(op.getRows())},
-                    {"given_type", codeOf(op.getGiven())}});
+                    {"given_type", codeOf(op.getGiven())},
+                    {"added", op.getAdded() ? 1 : 0}});
 }
 
 engine::KernelVariant codegen::routeKernel(llm::RouteOp op) {

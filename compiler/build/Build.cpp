@@ -10,6 +10,7 @@
 #include "compiler/build/GoldenTokens.h"
 #include "compiler/build/Version.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/config/VisionPlan.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/engine_file/EngineWriter.h"
 #include "dialects/engine/EngineOps.h"
@@ -35,6 +36,69 @@ uint64_t peakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+ImageFacts imageFacts(const checkpoint::VisionPlan &plan) {
+  auto number = [](uint64_t value) { return static_cast<uint32_t>(value); };
+  const checkpoint::ImageSettings &images = plan.images;
+  ImageFacts facts;
+  switch (images.rule) {
+  case checkpoint::ResizeRule::Smart:
+    facts.rule = ImageFacts::Rule::Smart;
+    break;
+  case checkpoint::ResizeRule::Stretch:
+    facts.rule = ImageFacts::Rule::Stretch;
+    break;
+  case checkpoint::ResizeRule::Tiles:
+    facts.rule = ImageFacts::Rule::Tiles;
+    break;
+  }
+  switch (images.filter) {
+  case checkpoint::ResizeFilter::Bilinear:
+    facts.filter = ImageFacts::Filter::Bilinear;
+    break;
+  case checkpoint::ResizeFilter::Bicubic:
+    facts.filter = ImageFacts::Filter::Bicubic;
+    break;
+  case checkpoint::ResizeFilter::Lanczos:
+    facts.filter = ImageFacts::Filter::Lanczos;
+    break;
+  }
+  switch (plan.tower.positions) {
+  case checkpoint::PatchPositions::None:
+    break;
+  case checkpoint::PatchPositions::Learned:
+    facts.positions = ImageFacts::Positions::Grid;
+    break;
+  case checkpoint::PatchPositions::Interpolated:
+    facts.positions = ImageFacts::Positions::Interpolated;
+    break;
+  }
+  facts.factor = number(plan.tower.patchSize * plan.merge);
+  facts.minPixels = images.minPixels;
+  facts.maxPixels = images.maxPixels;
+  facts.width = number(images.width);
+  facts.height = number(images.height);
+  facts.longestEdge = number(images.longestEdge);
+  facts.tile = number(images.tile);
+  facts.mean.assign(images.mean.begin(), images.mean.end());
+  facts.deviation.assign(images.deviation.begin(), images.deviation.end());
+  facts.patch = number(plan.tower.patchSize);
+  facts.mergeRows = facts.mergeColumns = number(plan.merge);
+  facts.window = number(plan.tower.window);
+  facts.positionSide = number(plan.tower.positionSide);
+  facts.placeholder = images.text.placeholder;
+  facts.token = images.text.token;
+  facts.tokenId = number(images.tokenId);
+  facts.before = images.text.before;
+  facts.after = images.text.after;
+  facts.beforeTile = images.text.beforeTile;
+  facts.afterTileRow = images.text.afterTileRow;
+  facts.afterTiles = images.text.afterTiles;
+  facts.seesAhead = images.seesAhead;
+  facts.added = number(plan.deepstackLayers.size());
+  facts.axes = plan.sections.empty() ? 1 : 3;
+  return facts;
 }
 
 EngineDescription describe(const BuildRequest &request, const checkpoint::TokenizerSpec &tokenizer,
@@ -73,6 +137,8 @@ EngineDescription describe(const BuildRequest &request, const checkpoint::Tokeni
   serving.topP = isGreedy ? 1 : static_cast<float>(generation.topP.value_or(1));
   serving.minP = isGreedy ? 0 : static_cast<float>(generation.minP.value_or(0));
   serving.repetitionPenalty = static_cast<float>(generation.repetitionPenalty.value_or(1));
+  if (config.vision)
+    description.images = imageFacts(*config.vision);
   if (options.replay) {
     description.name = options.replay->name;
     provenance.options = options.replay->provenance.options;

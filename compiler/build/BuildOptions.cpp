@@ -2,6 +2,8 @@
 // The table of build options, and what follows from a row alone.
 #include "compiler/build/BuildOptions.h"
 
+#include "compiler/checkpoint/config/ModelConfig.h"
+
 #include <array>
 #include <charconv>
 
@@ -162,6 +164,21 @@ constexpr BuildOption kOptions[] = {
      .group = kLimits,
      .decides = Decides::Engine,
      .form = Form::Limit},
+    {.flag = "--max-image-rows",
+     .field = [](Options &o) -> OptionField { return &o.limits.maxImageRows; },
+     .help = "most tokens' places that pictures fill in one run of the encoder, which is also the "
+             "most of one picture or tile (default: the model's largest, up to 4096)",
+     .group = kLimits,
+     .decides = Decides::Engine,
+     .form = Form::VisionLimit,
+     .excludes = "--no-vision"},
+    {.flag = "--no-vision",
+     .field = [](Options &o) -> OptionField { return &o.noVision; },
+     .help = "leave out the part of the model that sees",
+     .group = kWeights,
+     .decides = Decides::Engine,
+     .commands = kModel,
+     .recorded = "as asked; the engine has the model's text part alone"},
     {.flag = "--max-build-memory",
      .field = [](Options &o) -> OptionField { return &o.maxBuildMemory; },
      .help = "hard cap on the memory of this build, such as 2GiB",
@@ -262,6 +279,10 @@ template <class Number> Number numberOf(const std::string &text) {
 }
 
 } // namespace
+
+checkpoint::ModelParts BuildOptions::parts() const {
+  return noVision ? checkpoint::ModelParts::Text : checkpoint::ModelParts::All;
+}
 
 llvm::ArrayRef<BuildOption> compiler::buildOptions() { return kOptions; }
 

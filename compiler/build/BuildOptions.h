@@ -44,7 +44,7 @@ struct BuildOptions {
   std::filesystem::path lora;
   double loraScale = 1;
   std::optional<uint64_t> randomWeights;
-  bool noPtx = false, noGoldenTokens = false;
+  bool noPtx = false, noGoldenTokens = false, noVision = false;
   std::filesystem::path report;
   std::string dumpStage;
   bool jsonEvents = false;
@@ -60,6 +60,9 @@ struct BuildOptions {
   /// To make an engine again: what it states of itself. Its name, recipe, option records and golden
   /// tokens are taken from here; everything else is made anew.
   std::optional<EngineDescription> replay;
+
+  /// What of the model is read.
+  checkpoint::ModelParts parts() const;
 
   /// Where an engine is that `examine` refused, so that it can be looked at.
   std::filesystem::path refused() const { return output.string() + ".refused"; }
@@ -83,8 +86,9 @@ enum class OptionForm : uint8_t {
   Any,
   Required,
   Positive,
-  Limit, ///< positive; 0 where it is not given: the model's own
-  Bytes, ///< with units, as in 16GiB
+  Limit,       ///< positive; 0 where it is not given: the model's own
+  VisionLimit, ///< likewise, of models that see
+  Bytes,       ///< with units, as in 16GiB
 };
 
 /// What the value is to the command, where it names a file or folder.

@@ -5,6 +5,7 @@
 #include "compiler/build/DefaultRecipe.h"
 #include "compiler/build/DiagnosticCollector.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/config/VisionPlan.h"
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
 #include "compiler/checkpoint/gguf/ModelFile.h"
 #include "compiler/importers/StoredScales.h"
@@ -49,10 +50,40 @@ void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
                   " otherwise, as an engine with --max-context " + trained + " does");
 }
 
+/// Rows of the encoder, where the model has one: its largest picture, within reason.
+Outcome settleImageRows(BuildRequest &request, const BuildOption &option, BuildOptions options) {
+  constexpr int64_t kMostUnasked = 4096;
+  int64_t &value = *std::get<int64_t *>(option.field(options));
+  const checkpoint::VisionPlan *vision = request.checkpoint.config().vision.get();
+  if (!vision && value == 0)
+    return {};
+  if (!vision)
+    return Error{"INGOT-E2101",
+                 std::string(option.flag) + " is not possible: the model has no vision part", "",
+                 "leave it out"};
+  const std::string asked = value == 0 ? "" : std::to_string(value);
+  const auto largest = static_cast<int64_t>(vision->mostRows());
+  if (value == 0)
+    value = std::min(largest, kMostUnasked);
+  if (value < 1 || value > kMostPerStep)
+    return Error{"INGOT-E2101", std::string(option.flag) + " " + asked + " is not possible", "",
+                 "choose 1 to " + std::to_string(kMostPerStep)};
+  request.limits.maxImageRows = value;
+  request.options.push_back(
+      {option.flag, asked, std::to_string(value),
+       !asked.empty()     ? "as asked"
+       : largest <= value ? "the model's largest picture"
+                          : "default; the model's largest picture has " + std::to_string(largest)});
+  return {};
+}
+
 /// The limits that are given, or the default ones; 0 stands for the model's own.
 Outcome settleLimits(BuildRequest &request, BuildOptions options) {
   auto context = static_cast<int64_t>(request.checkpoint.config().maxPositions);
+  const BuildOption *ofImages = nullptr;
   for (const BuildOption &option : buildOptions()) {
+    if (option.form == OptionForm::VisionLimit)
+      ofImages = &option;
     if (option.form != OptionForm::Limit)
       continue;
     const bool isDefault = option.isDefault(options);
@@ -72,7 +103,7 @@ Outcome settleLimits(BuildRequest &request, BuildOptions options) {
                                            : "default"});
   }
   request.limits = options.limits;
-  return {};
+  return settleImageRows(request, *ofImages, options);
 }
 
 Outcome settleTargets(MLIRContext &context, BuildRequest &request, const BuildOptions &options) {
@@ -367,8 +398,8 @@ void compiler::sayDeviations(BuildRequest &request,
 Expected<checkpoint::Checkpoint> compiler::openCheckpoint(MLIRContext &context,
                                                           const BuildOptions &options) {
   auto checkpoint = options.randomWeights
-                        ? checkpoint::Checkpoint::openWithoutWeights(options.model)
-                        : checkpoint::Checkpoint::open(options.model);
+                        ? checkpoint::Checkpoint::openWithoutWeights(options.model, options.parts())
+                        : checkpoint::Checkpoint::open(options.model, options.parts());
   if (!checkpoint)
     return checkpoint;
   if (!options.lora.empty() && !std::isfinite(options.loraScale))

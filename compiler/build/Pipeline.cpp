@@ -106,11 +106,17 @@ StringRef modelName(Operation *op) {
   return op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
 }
 
+/// Whether the recipe does not reach `op`: towers are small, and lose more than they save.
+bool isOfEncoder(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  return function && function.getName() == schema::program::encode;
+}
+
 /// Calls `visit` with each matrix that the recipe gives another format than it is stored in.
 void visitFormats(ModuleOp module, const recipe::Recipe &recipe,
                   llvm::function_ref<void(Operation *, StringRef name, Attribute)> visit) {
   module.walk([&](Operation *op) {
-    if (!llm::isQuantizableMatrix(op))
+    if (!llm::isQuantizableMatrix(op) || isOfEncoder(op))
       return;
     const StringRef name = modelName(op);
     Attribute format = formatAttribute(module.getContext(), recipe.formatFor(name));
@@ -153,6 +159,21 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     engine::setAttribute<LlmDialect::Fp8AttentionAttrHelper>(module, UnitAttr::get(context));
 }
 
+/// Encoders have numbers beyond the range of f16, which becomes bf16 there.
+void annotateEncoder(ModuleOp module, const recipe::Recipe &recipe) {
+  using llm::LlmDialect;
+  auto encode = module.lookupSymbol<func::FuncOp>(schema::program::encode);
+  if (!encode)
+    return;
+  auto wide = TypeAttr::get(BFloat16Type::get(module.getContext()));
+  encode.walk([&](Operation *op) {
+    if (llm::isQuantizableMatrix(op) && getElementTypeOrSelf(op->getResult(0)).isF16())
+      engine::setAttribute<LlmDialect::FormatAttrHelper>(op, wide);
+  });
+  if (recipe.activations.store == recipe::NumberFormat::F16)
+    engine::setAttribute<LlmDialect::StoreAttrHelper>(encode, wide);
+}
+
 /// Writes what the lockfile says of `target` into the module.
 void annotate(ModuleOp module, const KernelTuning &tuning, engine::TargetAttr target) {
   MLIRContext *context = module.getContext();
@@ -170,15 +191,31 @@ void annotate(ModuleOp module, const KernelTuning &tuning, engine::TargetAttr ta
     engine::setAttribute<EngineDialect::TuningCandidatesAttrHelper>(module, UnitAttr::get(context));
 }
 
+bool hasInput(func::FuncOp program, StringRef name) {
+  return llvm::any_of(llvm::seq(program.getNumArguments()), [&](unsigned i) {
+    auto own =
+        program.getArgAttrOfType<StringAttr>(i, llm::LlmDialect::InputAttrHelper::getNameStr());
+    return own && own.getValue() == name;
+  });
+}
+
 /// Declares the dims of a step.
 void declareDims(ModuleOp module, const EngineLimits &limits) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto declare = [&](StringRef name, StringRef source, int64_t max) {
-    engine::DimOp::create(builder, module.getLoc(), name, source, 1, max);
+  auto declare = [&](StringRef name, StringRef source, int64_t max, int64_t min = 1) {
+    engine::DimOp::create(builder, module.getLoc(), name, source, min, max);
   };
   declare(schema::dim::tokens, "step", limits.maxTokens);
   declare(schema::dim::sequences, "step", limits.maxSequences);
   declare(schema::dim::logitRows, "step", limits.maxLogitRows);
+  if (auto encode = module.lookupSymbol<func::FuncOp>(schema::program::encode)) {
+    declare(schema::dim::givenRows, "step", limits.maxTokens, 0);
+    // A picture and a window have a row or more.
+    declare(schema::dim::imageRows, "step", limits.maxImageRows);
+    declare(schema::dim::images, "step", limits.maxImageRows);
+    if (hasInput(encode, schema::input::windowOffsets))
+      declare(schema::dim::windows, "step", limits.maxImageRows);
+  }
   std::set<llm::KvGroup> groups;
   for (auto function : module.getOps<func::FuncOp>())
     for (Type type : function.getArgumentTypes())
@@ -197,7 +234,7 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
 std::vector<std::string> compiler::matrixNames(ModuleOp module) {
   std::vector<std::string> names;
   module.walk([&](Operation *op) {
-    if (llm::isQuantizableMatrix(op))
+    if (llm::isQuantizableMatrix(op) && !isOfEncoder(op))
       names.push_back(modelName(op).str());
   });
   return names;
@@ -251,6 +288,7 @@ compiler::runPipeline(MLIRContext &context, const checkpoint::Checkpoint &checkp
   declareDims(**module, limits);
   observer("import", **module);
   annotate(**module, recipe);
+  annotateEncoder(**module, recipe);
   annotate(**module, tuning, target);
   for (const Stage &stage : stages()) {
     PassManager manager(&context);

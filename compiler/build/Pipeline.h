@@ -20,6 +20,7 @@ struct EngineLimits {
   int64_t maxSequences = 64; ///< sequences in a step
   int64_t maxContext = 0;    ///< positions of a sequence; 0: the model's own limit
   int64_t maxLogitRows = 64; ///< rows of logits of a step
+  int64_t maxImageRows = 0;  ///< rows of one run of @encode; 0: it is not there
 };
 
 /// What kernels are chosen by, beside the targets' cost models.

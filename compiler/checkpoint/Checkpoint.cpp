@@ -4,7 +4,9 @@
 
 #include "compiler/checkpoint/config/ConfigReader.h"
 #include "compiler/checkpoint/config/MistralFiles.h"
+#include "compiler/checkpoint/config/VisionReader.h"
 #include "compiler/checkpoint/config/families/Family.h"
+#include "compiler/checkpoint/config/families/VisionFamily.h"
 #include "compiler/checkpoint/files/Entry.h"
 #include "compiler/checkpoint/files/NearestName.h"
 #include "compiler/checkpoint/files/ShardIndex.h"
@@ -81,10 +83,12 @@ static bool isRegularFile(const fs::path &path) {
   return fs::is_regular_file(path, ignored);
 }
 
-Expected<Checkpoint> Checkpoint::open(const fs::path &path) {
+static_assert(kTextAlone == ModelParts::Text);
+
+Expected<Checkpoint> Checkpoint::open(const fs::path &path, ModelParts parts) {
   if (isModelFile(path))
     return openGgufModel(path);
-  auto checkpoint = openConfig(path, /*readsQuantization=*/true);
+  auto checkpoint = openConfig(path, /*readsQuantization=*/true, parts);
   if (!checkpoint)
     return checkpoint.error();
   if (auto opened = checkpoint->openWeights(path); !opened)
@@ -127,12 +131,12 @@ Expected<Checkpoint> Checkpoint::openGgufModel(const fs::path &path) {
   return checkpoint;
 }
 
-Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory) {
+Expected<Checkpoint> Checkpoint::openWithoutWeights(const fs::path &directory, ModelParts parts) {
   if (isModelFile(directory))
     return Error{"INGOT-E1119", "a model whose weights are random needs no GGUF file",
                  printable(directory.string()),
                  "give a Hugging Face model directory, or leave --random-weights out"};
-  auto checkpoint = openConfig(directory, /*readsQuantization=*/false);
+  auto checkpoint = openConfig(directory, /*readsQuantization=*/false, parts);
   if (!checkpoint)
     return checkpoint.error();
   const Json &config = checkpoint->modelConfig->raw;
@@ -273,7 +277,8 @@ static std::optional<Error> otherThanAModel(const fs::path &path) {
 }
 
 /// Everything but the weights.
-Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool readsQuantization) {
+Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool readsQuantization,
+                                            ModelParts parts) {
   if (isRegularFile(directory))
     return notAModel(directory);
   std::error_code ignored;
@@ -286,7 +291,7 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool read
     if (auto other = otherThanAModel(directory))
       return *std::move(other);
   const fs::path file = directory / (published ? mistralParamsFile : "config.json");
-  auto config = published ? readMistralParams(file) : readModelConfig(file);
+  auto config = published ? readMistralParams(file) : readModelConfig(file, parts);
   if (!config)
     return config.error();
   Checkpoint checkpoint(*std::move(config));
@@ -301,6 +306,14 @@ Expected<Checkpoint> Checkpoint::openConfig(const fs::path &directory, bool read
     if (!quantization)
       return quantization.error();
     checkpoint.quantizationConfig = *std::move(quantization);
+  }
+  if (checkpoint.modelConfig->vision) {
+    VisionPlan plan = *checkpoint.modelConfig->vision;
+    if (auto read = readImageSettings(directory, *checkpoint.modelConfig->wrapper->vision, plan,
+                                      checkpoint.inputFiles);
+        !read)
+      return read.error();
+    checkpoint.modelConfig->vision = std::make_shared<const VisionPlan>(std::move(plan));
   }
   fs::path generationPath = directory / "generation_config.json";
   if (isThere(generationPath)) {
@@ -328,7 +341,7 @@ Outcome Checkpoint::openWeights(const fs::path &directory) {
   if (!opened)
     return opened;
   sayUnreadFiles(isThere(single) ? single : index);
-  if (auto taken = modelConfig->wrapper ? takeTextPart() : Outcome(); !taken)
+  if (auto taken = modelConfig->wrapper ? takeParts() : Outcome(); !taken)
     return taken;
   if (auto known = renameTensors(modelConfig->names.beginnings); !known)
     return known;
@@ -444,15 +457,27 @@ void Checkpoint::dropDraftLayers() {
                              /*isTold=*/true});
 }
 
-/// Leaves the tensors of the text part of a model of several, under the names that it has alone.
-/// Whether its embedding is tied is told by what is stored: releases differ in what the file says.
-Outcome Checkpoint::takeTextPart() {
+/// Leaves the tensors of the parts of a model that are read: of text under the names that it has
+/// alone. Whether its embedding is tied is told by what is stored: releases differ in what the file
+/// says.
+Outcome Checkpoint::takeParts() {
   static constexpr NameBeginning beginnings[] = {{"model.language_model.", "model."},
                                                  {"language_model.model.", "model."},
-                                                 {"language_model.lm_head.", "lm_head."}};
+                                                 {"language_model.lm_head.", "lm_head."},
+                                                 {"model.text_model.", "model."}};
   const auto startsWith = [](const std::string &name) {
     return [&](std::string_view beginning) { return name.starts_with(beginning); };
   };
+  if (modelConfig->vision)
+    if (auto known = renameTensors(modelConfig->wrapper->vision->beginnings); !known)
+      return known;
+  if (modelConfig->vision && std::ranges::none_of(stored, [](const Tensor &tensor) {
+        return tensor.name.starts_with("vision.");
+      })) {
+    modelConfig->vision = nullptr;
+    allDeviations.push_back({"vision_config", "given", "not used",
+                             "no weights of a vision part are stored", /*isTold=*/true});
+  }
   const size_t all = stored.size();
   std::erase_if(stored, [&](const Tensor &tensor) {
     return std::ranges::any_of(modelConfig->wrapper->skipped, startsWith(tensor.name));

@@ -15,6 +15,8 @@ namespace ingot::checkpoint {
 
 struct ModelConfig;
 struct NameBeginning;
+enum class ModelParts : uint8_t; // ModelConfig.h
+inline constexpr ModelParts kTextAlone = ModelParts(0);
 
 /// Holds its weight files open and no weight data. Reading is safe from several threads at once.
 class Checkpoint {
@@ -27,14 +29,17 @@ public:
   /// model.safetensors or of the shards that model.safetensors.index.json names. Of a GGUF file:
   /// everything before the tensors' bytes, and the other parts of a model in several files; its
   /// tensors get the names that a Hugging Face checkpoint has for them.
-  /// Errors: those of the readers of these files, and INGOT-E1030 to E1036.
-  static Expected<Checkpoint> open(const std::filesystem::path &path);
+  /// With ModelParts::All also what is known of its vision part, whose tensors get names that begin
+  /// with "vision.". Errors: those of the readers of these files, and INGOT-E1030 to E1036.
+  static Expected<Checkpoint> open(const std::filesystem::path &path,
+                                   ModelParts parts = kTextAlone);
 
   /// A directory without its weight files, even if there are some. Until expectTensors it has no
   /// tensors; afterwards they can be found but not read. Errors: those of the readers, INGOT-E1058
   /// where config.json states no element type, and E1119 for a GGUF file. A quantization that it
   /// states is not used.
-  static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &path);
+  static Expected<Checkpoint> openWithoutWeights(const std::filesystem::path &path,
+                                                 ModelParts parts = kTextAlone);
 
   /// The type that every tensor of a checkpoint without weights is taken to have; else nothing.
   std::optional<DType> assumedType() const { return weightless; }
@@ -117,7 +122,7 @@ private:
   explicit Checkpoint(ModelConfig config);
   static Expected<Checkpoint> openGgufModel(const std::filesystem::path &path);
   static Expected<Checkpoint> openConfig(const std::filesystem::path &directory,
-                                         bool readsQuantization);
+                                         bool readsQuantization, ModelParts parts);
   Outcome openWeights(const std::filesystem::path &directory);
   Outcome openShards(const std::filesystem::path &directory, const std::filesystem::path &index);
   void sayUnreadFiles(const std::filesystem::path &read);
@@ -126,7 +131,7 @@ private:
   Outcome sortTensors();
   void dropDraftLayers();
   Outcome renameTensors(std::span<const NameBeginning> beginnings);
-  Outcome takeTextPart();
+  Outcome takeParts();
   Outcome resolveAliases();
   Outcome tieEmbeddings();
   Expected<bool> holdTheSame(const Tensor &one, const Tensor &other) const;

@@ -49,6 +49,30 @@ struct ServingFacts {
   bool namesNoSampling = false;      ///< temperature to minP are not the model's
 };
 
+/// How pictures become inputs of @encode, as the table Images of the schema has it.
+struct ImageFacts {
+  enum class Rule : uint8_t { Smart, Stretch, Budget, Tiles };
+  enum class Filter : uint8_t { Bilinear, Bicubic, Lanczos };
+  enum class Positions : uint8_t { None, Grid, Interpolated, Axes };
+
+  Rule rule = Rule::Smart;
+  Filter filter = Filter::Bicubic;
+  uint32_t factor = 0;
+  uint64_t minPixels = 0, maxPixels = 0;
+  uint32_t frames = 1, width = 0, height = 0, maxTokens = 0, longestEdge = 0, tile = 0;
+  std::vector<float> mean, deviation;
+  uint32_t patch = 0, mergeRows = 1, mergeColumns = 1;
+  bool channelsLast = false;
+  uint32_t window = 0;
+  Positions positions = Positions::None;
+  uint32_t positionSide = 0;
+  std::string placeholder, token;
+  uint32_t tokenId = 0;
+  std::string before, after, beforeTile, afterTileRow, afterTiles;
+  bool seesAhead = false;
+  uint32_t added = 0, axes = 1;
+};
+
 /// A greedy continuation; `margins` are the distances of the two best logits.
 struct GoldenCase {
   std::vector<int32_t> prompt, tokens;
@@ -62,6 +86,7 @@ struct EngineDescription {
   Provenance provenance;
   ServingFacts serving;
   std::vector<GoldenCase> golden;
+  std::optional<ImageFacts> images;
 };
 
 /// Where a weight of the module lies.

@@ -50,6 +50,44 @@ static ServingFacts readServing(const schema::Serving &table) {
   return facts;
 }
 
+static ImageFacts readImages(const schema::Images &table) {
+  ImageFacts facts;
+  facts.rule = ImageFacts::Rule(table.rule());
+  facts.filter = ImageFacts::Filter(table.filter());
+  facts.factor = table.factor();
+  facts.minPixels = table.min_pixels();
+  facts.maxPixels = table.max_pixels();
+  facts.frames = table.frames();
+  facts.width = table.width();
+  facts.height = table.height();
+  facts.maxTokens = table.max_tokens();
+  facts.longestEdge = table.longest_edge();
+  facts.tile = table.tile();
+  for (auto [from, to] :
+       {std::pair(table.mean(), &facts.mean), std::pair(table.deviation(), &facts.deviation)})
+    for (uint32_t i = 0; i < countOf(from); ++i)
+      to->push_back(from->Get(i));
+  facts.patch = table.patch();
+  facts.mergeRows = table.merge_rows();
+  facts.mergeColumns = table.merge_columns();
+  facts.channelsLast = table.order() == schema::ValueOrder::RowColumnChannel;
+  facts.window = table.window();
+  facts.positions = ImageFacts::Positions(table.positions());
+  facts.positionSide = table.position_side();
+  facts.placeholder = stringOf(table.placeholder());
+  facts.token = stringOf(table.token());
+  facts.tokenId = table.token_id();
+  facts.before = stringOf(table.before());
+  facts.after = stringOf(table.after());
+  facts.beforeTile = stringOf(table.before_tile());
+  facts.afterTileRow = stringOf(table.after_tile_row());
+  facts.afterTiles = stringOf(table.after_tiles());
+  facts.seesAhead = table.sees_ahead();
+  facts.added = table.added();
+  facts.axes = table.axes();
+  return facts;
+}
+
 checkpoint::Expected<EngineDescription>
 compiler::readDescription(llvm::ArrayRef<std::byte> metadata) {
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(metadata.data()),
@@ -63,6 +101,8 @@ compiler::readDescription(llvm::ArrayRef<std::byte> metadata) {
   description.architecture = stringOf(engine.architecture());
   description.provenance = readProvenance(*engine.provenance());
   description.serving = readServing(*engine.serving());
+  if (engine.images())
+    description.images = readImages(*engine.images());
   for (uint32_t i = 0; i < countOf(engine.golden()); ++i) {
     const schema::GoldenCase &table = *engine.golden()->Get(i);
     GoldenCase golden;

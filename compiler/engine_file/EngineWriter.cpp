@@ -130,6 +130,20 @@ static auto writeServing(FlatBufferBuilder &builder, const ServingFacts &facts) 
       facts.placeholders.empty() ? nullptr : &facts.placeholders, facts.namesNoSampling);
 }
 
+static flatbuffers::Offset<schema::Images> writeImages(FlatBufferBuilder &builder,
+                                                       const ImageFacts &facts) {
+  auto text = [](const std::string &text) { return text.empty() ? nullptr : text.c_str(); };
+  return schema::CreateImagesDirect(
+      builder, schema::SizeRule(facts.rule), schema::ResizeFilter(facts.filter), facts.factor,
+      facts.minPixels, facts.maxPixels, facts.frames, facts.width, facts.height, facts.maxTokens,
+      facts.longestEdge, facts.tile, &facts.mean, &facts.deviation, facts.patch, facts.mergeRows,
+      facts.mergeColumns, schema::ValueOrder(facts.channelsLast), facts.window,
+      schema::PositionRule(facts.positions), facts.positionSide, text(facts.placeholder),
+      text(facts.token), facts.tokenId, text(facts.before), text(facts.after),
+      text(facts.beforeTile), text(facts.afterTileRow), text(facts.afterTiles), facts.seesAhead,
+      facts.added, facts.axes);
+}
+
 static auto writeGolden(FlatBufferBuilder &builder, ArrayRef<GoldenCase> cases) {
   std::vector<flatbuffers::Offset<schema::GoldenCase>> tables;
   for (const GoldenCase &golden : cases)
@@ -184,13 +198,16 @@ compiler::writeEngineMetadata(ModuleOp module, const EngineDescription &descript
   auto provenance = writeProvenance(builder, description.provenance);
   auto serving = writeServing(builder, description.serving);
   auto golden = writeGolden(builder, description.golden);
+  auto images = description.images ? writeImages(builder, *description.images)
+                                   : flatbuffers::Offset<schema::Images>();
   auto name = builder.CreateString(description.name);
   auto architecture = builder.CreateString(description.architecture);
   auto targetTables = builder.CreateVector(targets);
   auto weightVector = builder.CreateVector(weightTables);
-  schema::FinishEngineBuffer(
-      builder, schema::CreateEngine(builder, name, architecture, dimTables, targetTables,
-                                    weightVector, sectionTables, provenance, serving, golden));
+  schema::FinishEngineBuffer(builder,
+                             schema::CreateEngine(builder, name, architecture, dimTables,
+                                                  targetTables, weightVector, sectionTables,
+                                                  provenance, serving, golden, images));
   if (builder.GetSize() > schema::maximumMetadataBytes)
     return module.emitError() << "INGOT-E3905: the metadata takes " << builder.GetSize()
                               << " bytes, an engine file holds at most "

@@ -4,6 +4,7 @@
 #include "compiler/importers/Decoder.h"
 
 #include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/importers/Encoder.h"
 #include "compiler/importers/PartRows.h"
 #include "compiler/importers/mixers/Mixers.h"
 
@@ -42,8 +43,10 @@ public:
     if (config.layerInputs.columns != 0)
       inputs = layerInputs(model, x);
     Streams streams = streamsOf(x);
-    for (size_t i = 0; i < config.layers.size(); ++i)
+    for (size_t i = 0; i < config.layers.size(); ++i) {
       streams = layer(std::move(streams), i, step.caches().slice(firsts[i], counts[i]));
+      streams.front() = step.addImages(streams.front(), i);
+    }
     return step.finish(logitsOf(std::move(streams)));
   }
 
@@ -129,6 +132,7 @@ private:
       x = step.add(x, step.embedPositions(
                           step.weight(tensor(names.positions),
                                       {static_cast<int64_t>(config.maxPositions), model.hidden})));
+    x = step.placeImages(x);
     return step.boundary(x, "embed");
   }
 
@@ -225,7 +229,14 @@ private:
 LogicalResult compiler::importDecoder(ModuleOp module, const checkpoint::Checkpoint &checkpoint,
                                       const ImportOptions &options) {
   StepBuilder step(module, checkpoint, options);
+  // Built first, so that finish() knows what it read; it stands behind.
+  func::FuncOp encode;
+  if (checkpoint.config().vision && !options.part)
+    encode = addEncodeProgram(step, checkpoint.config());
   Decoder decoder(step, checkpoint.config(), options.maxContext);
-  return options.part ? decoder.runPart(module.getContext(), options.part->layer)
-                      : decoder.run(module.getContext());
+  LogicalResult imported = options.part ? decoder.runPart(module.getContext(), options.part->layer)
+                                        : decoder.run(module.getContext());
+  if (encode)
+    encode->moveBefore(module.getBody(), module.getBody()->end());
+  return imported;
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
+#include "compiler/checkpoint/config/VisionPlan.h"
 #include "compiler/importers/StoredScales.h"
 #include "compiler/importers/UnreadTensors.h"
 #include "dialects/llm/LlmAttentionOps.h"
@@ -29,16 +30,11 @@ namespace {
 /// Widths of the sampling inputs and outputs (runtime/schema/KernelAbi.h).
 constexpr int64_t kSampleParamWords = sizeof(IngotSampleParams) / sizeof(int32_t);
 
-struct Argument {
-  StringRef name;
-  Type type;
-};
-
 /// A function whose arguments carry llm.input names; the builder is left at its start.
 func::FuncOp makeFunction(OpBuilder &builder, Location location, StringRef name,
-                          ArrayRef<Argument> arguments) {
+                          ArrayRef<ProgramInput> arguments) {
   SmallVector<Type> types;
-  for (const Argument &argument : arguments)
+  for (const ProgramInput &argument : arguments)
     types.push_back(argument.type);
   auto function = func::FuncOp::create(builder, location, name, builder.getFunctionType(types, {}));
   for (auto [i, argument] : llvm::enumerate(arguments))
@@ -73,8 +69,30 @@ StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoi
     : checkpoint(checkpoint), options(options), module(module), builder(module.getContext()),
       weights(module.getContext()), storedWeights(weights, checkpoint), location(module.getLoc()) {}
 
-void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
+ValueRange StepBuilder::beginProgram(StringRef name, ArrayRef<ProgramInput> inputs) {
+  known.clear();
+  inputScales.clear();
+  staticScales.clear();
+  columnOrders.clear();
+  orders.clear();
+  gathered.clear();
   builder.setInsertionPointToEnd(module.getBody());
+  function = makeFunction(builder, location, name, inputs);
+  // Weight operations stay together before everything else.
+  auto last = func::ReturnOp::create(builder, location);
+  weights.setInsertionPoint(last);
+  builder.setInsertionPointToEnd(last->getBlock());
+  firstOperation = last;
+  return function.getArguments();
+}
+
+func::FuncOp StepBuilder::finishProgram(ValueRange results, ArrayRef<StringRef> names) {
+  firstOperation->erase();
+  finishFunction(builder, function, results, names);
+  return function;
+}
+
+void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
   Type i32 = builder.getI32Type();
   auto tokensType = rowsType(builder, schema::dim::tokens, 0, i32);
   auto tableType = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i32,
@@ -92,9 +110,9 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
     tableNames.push_back(tableNames.empty()
                              ? schema::input::blockTable
                              : schema::input::blockTable + std::string(".") + group.name());
-  SmallVector<Argument> arguments{{schema::input::tokens, tokensType},
-                                  {schema::input::positions, tokensType},
-                                  {schema::input::tokenSequences, tokensType}};
+  SmallVector<ProgramInput> arguments{{schema::input::tokens, tokensType},
+                                      {schema::input::positions, tokensType},
+                                      {schema::input::tokenSequences, tokensType}};
   if (hasStates)
     arguments.push_back({schema::input::sequenceOffsets,
                          rowsType(builder, schema::dim::sequences + std::string(" + 1"), 0, i32)});
@@ -107,8 +125,19 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
   if (embeddingColumns != 0)
     arguments.push_back(
         {schema::input::embeddings, activation(schema::dim::tokens, embeddingColumns)});
-  function = makeFunction(builder, location, schema::program::step, arguments);
-  ValueRange values = function.getArguments();
+  const checkpoint::VisionPlan *vision = options.part ? nullptr : checkpoint.config().vision.get();
+  const size_t rows = vision ? 1 + vision->deepstackLayers.size() : 0;
+  for (size_t i = 0; i < rows; ++i)
+    arguments.push_back(
+        {schema::input::imageRows + (i == 0 ? "" : "." + std::to_string(i)),
+         activation(schema::dim::givenRows, static_cast<int64_t>(checkpoint.config().hiddenSize))});
+  if (vision)
+    arguments.push_back({schema::input::imagePlaces, tokensType});
+  const bool turns = vision && !vision->sections.empty();
+  if (turns)
+    arguments.push_back(
+        {schema::input::rotaryPositions, indices(schema::dim::tokens + std::string(" * 3"))});
+  ValueRange values = beginProgram(schema::program::step, arguments);
   auto next = [&] {
     Value value = values.front();
     values = values.drop_front();
@@ -126,11 +155,12 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
     cacheInputs.push_back(next());
   if (embeddingColumns != 0)
     embeddings = next();
-  // Weight operations stay together before everything else.
-  auto last = func::ReturnOp::create(builder, location);
-  weights.setInsertionPoint(last);
-  builder.setInsertionPointToEnd(last->getBlock());
-  firstOperation = last;
+  for (size_t i = 0; i < rows; ++i)
+    imageRows.push_back(next());
+  if (vision)
+    imagePlaces = next();
+  if (turns)
+    rotaryPositions = next();
 }
 
 /// A tensor that takes part in the model and is not understood must not be dropped.
@@ -146,8 +176,7 @@ void StepBuilder::checkAllRead() {
 
 LogicalResult StepBuilder::finish(Value logits) {
   checkAllRead();
-  firstOperation->erase();
-  finishFunction(builder, function, logits, {schema::output::logits});
+  finishProgram(logits, {schema::output::logits});
   if (firstError)
     return module.emitError() << firstError->str();
   return success();
@@ -213,6 +242,8 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> rows(shape);
   if (rows.size() == 3)
     rows = {shape[0] * shape[1], shape[2]};
+  if (rows.size() > 3)
+    rows = {shape[0], ShapedType::getNumElements(shape.drop_front())};
   Value value = llm::WeightOp::create(weights, atSite(builder.getContext(), name),
                                       RankedTensorType::get(rows, element), stored, file, offset);
   return known[name] = adapted(name, value);
@@ -362,16 +393,25 @@ RankedTensorType StepBuilder::activation(StringRef rows, int64_t columns) {
   return rowsType(builder, rows, columns, builder.getF32Type());
 }
 
+RankedTensorType StepBuilder::numbers(StringRef rows) {
+  return rowsType(builder, rows, 0, builder.getF32Type());
+}
+
+RankedTensorType StepBuilder::indices(StringRef rows) {
+  return rowsType(builder, rows, 0, builder.getI32Type());
+}
+
 /// The row expression of an activation.
 static StringRef rowsOf(Value value) {
   return cast<StringAttr>(cast<RankedTensorType>(value.getType()).getEncoding()).getValue();
 }
 
-Value StepBuilder::embed(Value table) {
-  return llm::EmbedOp::create(builder, location,
-                              activation(schema::dim::tokens, llm::columnsOf(table)), tokens,
-                              llm::EncodedWeight{table});
+Value StepBuilder::rowsAt(Value table, Value indices) {
+  return llm::EmbedOp::create(builder, location, activation(rowsOf(indices), llm::columnsOf(table)),
+                              indices, llm::EncodedWeight{table});
 }
+
+Value StepBuilder::embed(Value table) { return rowsAt(table, tokens); }
 
 Value StepBuilder::norm(Value input, bool centered, Value weight, Value bias, double epsilon,
                         int64_t headDim) {
@@ -481,9 +521,7 @@ Value StepBuilder::expertLinear(Value input, Value stack, const Routing &routing
 }
 
 Value StepBuilder::ofExperts(Value table, const Routing &routing) {
-  return llm::EmbedOp::create(builder, location,
-                              activation(rowsOf(routing.experts), llm::columnsOf(table)),
-                              routing.experts, llm::EncodedWeight{table});
+  return rowsAt(table, routing.experts);
 }
 
 Value StepBuilder::addExpertBias(Value rows, Value biases, const Routing &routing) {
@@ -500,16 +538,47 @@ Value StepBuilder::weighted(Value rows, const Routing &routing) {
 }
 
 Value StepBuilder::combine(Value rows, const Routing &routing, bool isWeighted) {
-  return llm::CombineOp::create(builder, location,
-                                activation(schema::dim::tokens, llm::columnsOf(rows)), rows,
-                                isWeighted ? routing.weights : Value(), engine::SumsAttr());
+  return sumOfRows(rows, isWeighted ? routing.weights : Value(), schema::dim::tokens);
 }
 
-Value StepBuilder::embedPositions(Value table) {
-  return llm::EmbedOp::create(builder, location,
-                              activation(schema::dim::tokens, llm::columnsOf(table)), positions,
-                              llm::EncodedWeight{table});
+Value StepBuilder::sumOfRows(Value input, Value weights, StringRef rows) {
+  return llm::CombineOp::create(builder, location, activation(rows, llm::columnsOf(input)), input,
+                                weights, engine::SumsAttr());
 }
+
+Value StepBuilder::sumOfSlices(Value weight, int64_t rows, int64_t slices, int64_t columns) {
+  if (slices == 1)
+    return reshape(weight, {rows, columns});
+  Value apart = permuteRows(reshape(weight, {rows * slices, columns}), {rows, slices}, {1, 0});
+  // A weight that is added is its product with the identity.
+  std::vector<float> ones(static_cast<size_t>(columns * columns));
+  for (int64_t i = 0; i < columns; ++i)
+    ones[static_cast<size_t>(i * columns + i)] = 1;
+  Value identity =
+      reshape(literal("identity." + std::to_string(columns), ones), {columns, columns});
+  Value sum = sliceRows(apart, 0, rows);
+  for (int64_t i = 1; i < slices; ++i)
+    sum = addLowRank(sum, sliceRows(apart, i * rows, rows), identity, 1);
+  return sum;
+}
+
+Value StepBuilder::joinRows(Value input, StringRef rows) {
+  const int64_t joined = llm::rowsFor(cast<RankedTensorType>(input.getType()), activation(rows, 1));
+  if (joined == 1)
+    return input;
+  return llm::JoinRowsOp::create(builder, location,
+                                 activation(rows, joined * llm::columnsOf(input)), input);
+}
+
+Value StepBuilder::encoderAttention(Value query, Value keys, Value values, Value sequences,
+                                    Value offsets, int64_t heads, double scale) {
+  return llm::EncoderAttentionOp::create(builder, location, query.getType(), query, keys, values,
+                                         sequences, offsets, builder.getI64IntegerAttr(heads),
+                                         builder.getF32FloatAttr(static_cast<float>(scale)),
+                                         engine::SumsAttr());
+}
+
+Value StepBuilder::embedPositions(Value table) { return rowsAt(table, positions); }
 
 Value StepBuilder::scaledRows(Value input, Value scales) {
   int64_t count = cast<RankedTensorType>(scales.getType()).getNumElements();
@@ -588,11 +657,18 @@ Value StepBuilder::activated(const ActivationFunction &function, Value input) {
   });
 }
 
-Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor) {
-  return llm::RopeOp::create(builder, location, input.getType(), input, positions, frequencies,
-                             builder.getI64IntegerAttr(headDim),
-                             builder.getF32FloatAttr(static_cast<float>(factor)),
-                             DenseI64ArrayAttr());
+Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor,
+                        ArrayRef<int64_t> axes) {
+  return rotaryPositions ? ropeBy(rotaryPositions, input, frequencies, headDim, factor, axes)
+                         : ropeBy(positions, input, frequencies, headDim, factor, {});
+}
+
+Value StepBuilder::ropeBy(Value positions, Value input, Value frequencies, int64_t headDim,
+                          double factor, ArrayRef<int64_t> axes) {
+  return llm::RopeOp::create(
+      builder, location, input.getType(), input, positions, frequencies,
+      builder.getI64IntegerAttr(headDim), builder.getF32FloatAttr(static_cast<float>(factor)),
+      axes.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(axes));
 }
 
 Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {
@@ -647,7 +723,7 @@ Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t wi
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   return llm::AttentionOp::create(
       builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
-      sinks, f32(scale),
+      sinks, /*reaches=*/Value(), f32(scale),
       window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
       window && isChunk ? builder.getUnitAttr() : UnitAttr(),
       softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());
@@ -656,6 +732,19 @@ Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t wi
 Value StepBuilder::boundary(Value input, StringRef segment) {
   return llm::BoundaryOp::create(builder, location, input.getType(), input,
                                  builder.getStringAttr(segment));
+}
+
+Value StepBuilder::placeImages(Value x) {
+  if (imageRows.empty())
+    return x;
+  return llm::PlaceRowsOp::create(builder, location, x, imageRows.front(), imagePlaces, UnitAttr());
+}
+
+Value StepBuilder::addImages(Value x, size_t layer) {
+  if (layer + 1 >= imageRows.size())
+    return x;
+  return llm::PlaceRowsOp::create(builder, location, x, imageRows[layer + 1], imagePlaces,
+                                  builder.getUnitAttr());
 }
 
 Value StepBuilder::wantedRows(Value input) {

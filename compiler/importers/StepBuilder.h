@@ -15,8 +15,15 @@
 
 namespace ingot::compiler {
 
-/// Builds one @step function. A missing weight is remembered as the first error; later operations
-/// then build on a harmless placeholder value, and finish() fails.
+/// An input of a program.
+struct ProgramInput {
+  std::string name;
+  mlir::Type type;
+};
+
+/// Builds programs, one after the other, of which @step is the last. A missing weight is remembered
+/// as the first error; later operations then build on a harmless placeholder value, and finish()
+/// fails.
 class StepBuilder {
 public:
   /// Where tokens go: the rows of the operations that it is given to.
@@ -27,6 +34,11 @@ public:
 
   StepBuilder(mlir::ModuleOp module, const checkpoint::Checkpoint &checkpoint,
               const ImportOptions &options);
+
+  /// Creates the function `name`; its arguments. What was made for an earlier one is no part of it.
+  mlir::ValueRange beginProgram(llvm::StringRef name, llvm::ArrayRef<ProgramInput> inputs);
+  /// Returns `results` under these names.
+  mlir::func::FuncOp finishProgram(mlir::ValueRange results, llvm::ArrayRef<llvm::StringRef> names);
 
   /// Creates @step with an input for each KV cache or recurrent state in `caches`, and one of
   /// embeddings unless they have no columns.
@@ -40,7 +52,8 @@ public:
   void setSite(const llvm::Twine &site);
 
   /// The checkpoint's tensor `name`, which must have `shape`, or the values of a matrix that is
-  /// stored quantized; one value per name. Of three dimensions the first two are rows.
+  /// stored quantized; one value per name. Of three dimensions the first two are rows, of more the
+  /// first.
   mlir::Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
   /// `weight` with its rows in another order, as llm.permute_rows.
   mlir::Value permuteRows(mlir::Value weight, llvm::ArrayRef<int64_t> digits,
@@ -65,6 +78,8 @@ public:
   double number(llvm::StringRef name, double absent, bool isNeeded = false);
 
   mlir::Value embed(mlir::Value table);
+  /// The row of `table` for each index.
+  mlir::Value rowsAt(mlir::Value table, mlir::Value indices);
   /// Each token's row of `table` [positions, columns], by its position.
   mlir::Value embedPositions(mlir::Value table);
   /// RMSNorm, or LayerNorm where it is `centered`. `bias`: or null; `headDim`: columns that are
@@ -90,6 +105,16 @@ public:
   /// columns].
   mlir::Value expertWeights(llvm::StringRef name, int64_t experts, int64_t rows, int64_t columns,
                             bool inputsFirst);
+  /// The sums of runs of rows, `rows` in all, each row times its weight unless these are null.
+  mlir::Value sumOfRows(mlir::Value input, mlir::Value weights, llvm::StringRef rows);
+  /// A weight of [rows, slices, columns] elements, its slices added.
+  mlir::Value sumOfSlices(mlir::Value weight, int64_t rows, int64_t slices, int64_t columns);
+  /// Runs of rows as one row, `rows` in all.
+  mlir::Value joinRows(mlir::Value input, llvm::StringRef rows);
+  /// Attention of rows to all of their sequence (llm.encoder_attention).
+  mlir::Value encoderAttention(mlir::Value query, mlir::Value keys, mlir::Value values,
+                               mlir::Value sequences, mlir::Value offsets, int64_t heads,
+                               double scale);
   /// Adds to each row of the routing its expert's row of `biases` [experts, columns].
   mlir::Value addExpertBias(mlir::Value rows, mlir::Value biases, const Routing &routing);
   /// Each row of the routing times its expert's number of `scales` [experts].
@@ -125,7 +150,13 @@ public:
   mlir::Value activatedTimes(const ActivationFunction &function, mlir::Value gate, mlir::Value up);
   /// function(input), of one input.
   mlir::Value activated(const ActivationFunction &function, mlir::Value input);
-  mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
+  /// By the token's position; by its three where the model sees and has `axes`, of each frequency
+  /// one.
+  mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor,
+                   llvm::ArrayRef<int64_t> axes = {});
+  /// By other positions, as many for each row as there are axes.
+  mlir::Value ropeBy(mlir::Value positions, mlir::Value input, mlir::Value frequencies,
+                     int64_t headDim, double factor, llvm::ArrayRef<int64_t> axes);
   mlir::Value sliceColumns(mlir::Value input, int64_t first, int64_t columns);
   /// Column k of the result is column columns[k] of the input. `name`: of the list.
   mlir::Value gatherColumns(mlir::Value input, llvm::StringRef name,
@@ -140,16 +171,24 @@ public:
   mlir::Value causalConv(mlir::Value input, mlir::Value state, mlir::Value weight,
                          mlir::Value bias);
   mlir::Value boundary(mlir::Value input, llvm::StringRef segment);
+  /// `x` with the rows of pictures in their places, of a model that sees; x alone of others.
+  mlir::Value placeImages(mlir::Value x);
+  /// `x` plus the further rows of pictures that are for `layer`, where there are any.
+  mlir::Value addImages(mlir::Value x, size_t layer);
   /// The rows whose logits are wanted.
   mlir::Value wantedRows(mlir::Value input);
 
   llvm::ArrayRef<mlir::Value> caches() const { return cacheInputs; }
   mlir::Value givenEmbeddings() const { return embeddings; }
 
+  /// [rows, columns] of f32, [rows] of f32, and [rows] of indices.
+  mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
+  mlir::RankedTensorType numbers(llvm::StringRef rows);
+  mlir::RankedTensorType indices(llvm::StringRef rows);
+
 private:
   /// Of each row of the routing its expert's row of `table` [experts, columns].
   mlir::Value ofExperts(mlir::Value table, const Routing &routing);
-  mlir::RankedTensorType activation(llvm::StringRef rows, int64_t columns);
 
   const checkpoint::Checkpoint &checkpoint;
   const ImportOptions &options;
@@ -161,7 +200,9 @@ private:
   mlir::func::FuncOp function;
   mlir::Operation *firstOperation = nullptr; ///< separates weights from the program while building
   mlir::Value tokens, positions, tokenSequences, logitRows, embeddings;
-  mlir::Value sequenceOffsets; ///< where there is recurrent state
+  mlir::Value sequenceOffsets;              ///< where there is recurrent state
+  llvm::SmallVector<mlir::Value> imageRows; ///< of a model that sees; behind the first further ones
+  mlir::Value imagePlaces, rotaryPositions; ///< likewise
   std::map<llm::KvGroup, mlir::Value> blockTables;
   llvm::SmallVector<mlir::Value> cacheInputs;
   /// Remembers the order of the columns of `weight`, which storedWeights made last.

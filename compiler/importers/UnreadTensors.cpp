@@ -21,6 +21,8 @@ namespace {
 
 /// Ends of names of what a model computes itself, or keeps for other programs.
 constexpr StringLiteral kLeftovers[] = {".rotary_emb.inv_freq",
+                                        ".rotary_pos_emb.inv_freq",
+                                        ".position_ids",
                                         ".rotary_emb.original_inv_freq",
                                         ".rotary_emb.cos_cached",
                                         ".rotary_emb.sin_cached",
@@ -90,11 +92,11 @@ public:
            (checkpoint.quantization().isQuantized() && endsWithOneOf(name, kQuantized));
   }
 
-  /// Whether the tensor lies where all weights of a model count: in its layers, or as a norm or a
-  /// bias of what follows them.
+  /// Whether the tensor lies where all weights of a model count: in its layers, in a part that
+  /// sees, or as a norm or a bias of what follows them.
   static bool counts(StringRef name) {
     StringRef module = name.rsplit('.').first.rsplit('.').second;
-    return name.starts_with(kLayers) || name == "lm_head.bias" ||
+    return name.starts_with(kLayers) || name.starts_with("vision.") || name == "lm_head.bias" ||
            (name.starts_with("model.") && module.contains("norm"));
   }
 

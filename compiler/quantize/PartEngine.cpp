@@ -46,6 +46,7 @@ Expected<PartEngine> PartEngine::build(mlir::MLIRContext &context, const PartOpt
   PartEngine part;
   compiler::TappedPart described{{layer}, &part.productList};
   compiler::BuildOptions build = options.build;
+  build.noVision = true; // parts are of text
   build.output = options.folder / "part";
   build.limits = {options.length, 1, options.length, options.length};
   compiler::Progress silent(compiler::ProgressStyle::Silent);

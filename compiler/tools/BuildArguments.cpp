@@ -70,6 +70,7 @@ void ingot::compiler::addBuildArguments(runtime::CommandLine &app, BuildOptions 
       break;
     case OptionForm::Positive:
     case OptionForm::Limit:
+    case OptionForm::VisionLimit:
       here.positive();
       break;
     case OptionForm::Bytes: {

@@ -35,8 +35,9 @@ static std::string gateFolder(const BuildOptions &options) {
 
 /// Refuses what can be known of the files before anything is built. `files`: of the options.
 static checkpoint::Outcome checkFilesOf(const BuildOptions &options, runtime::CommandFiles files) {
-  auto model = options.randomWeights ? checkpoint::Checkpoint::openWithoutWeights(options.model)
-                                     : checkpoint::Checkpoint::open(options.model);
+  auto model = options.randomWeights
+                   ? checkpoint::Checkpoint::openWithoutWeights(options.model, options.parts())
+                   : checkpoint::Checkpoint::open(options.model, options.parts());
   if (!model)
     return model.error();
   // One that cannot be added is refused where that is done.

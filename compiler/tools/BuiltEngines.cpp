@@ -82,7 +82,7 @@ static void addLibrary(CacheKey &key, const fs::path &path) {
 /// The key of the engine that `options` ask for.
 static Expected<std::string> keyOf(mlir::MLIRContext &context, const BuildOptions &options,
                                    Progress &progress) {
-  auto model = checkpoint::Checkpoint::open(options.model);
+  auto model = checkpoint::Checkpoint::open(options.model, options.parts());
   if (!model)
     return model.error();
   CacheKey key;

@@ -125,6 +125,14 @@ LogicalResult GatherRowsOp::verify() {
   return success();
 }
 
+LogicalResult JoinRowsOp::verify() {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  const int64_t joined = rowsFor(input, result);
+  if (joined < 1 || columnsOf(getResult()) != joined * columnsOf(getInput()))
+    return emitOpError() << "result must have a row for some rows of the input, as wide as these";
+  return success();
+}
+
 LogicalResult PlaceRowsOp::verify() {
   if (!sameRows(typeOf(getPlaces()), typeOf(getRows())) || typeOf(getPlaces()).getRank() != 1)
     return emitOpError() << "needs one place for each row";

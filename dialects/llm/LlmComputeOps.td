@@ -142,18 +142,37 @@ def Llm_PlaceRowsOp : Llm_Op<"place_rows", [Pure, Llm_MovesElements,
   let summary = "Given rows in some places: embeddings that are mixed with those of tokens";
   let description = [{
     result[t] = given[places[t]] where places[t] >= 0, rows[t] elsewhere. A rounding point where
-    `given` has another element type: it is rounded to that of `rows`, to nearest even.
+    `given` has another element type: it is rounded to that of `rows`, to nearest even. With `added`
+    the rows are added in f32, result[t] = rows[t] + given[places[t]], and rounded likewise.
 
     ```mlir
     %1 = llm.place_rows %0, %given at %places
         : tensor<?x64xbf16, "T">, tensor<?x64xf32, "E">, tensor<?xi32, "T">
     ```
   }];
-  let arguments = (ins Llm_Activation:$rows, Llm_Activation:$given, Llm_IndexTensor:$places);
+  let arguments = (ins Llm_Activation:$rows, Llm_Activation:$given, Llm_IndexTensor:$places,
+                       UnitAttr:$added);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
-    $rows `,` $given `at` $places attr-dict `:` type($rows) `,` type($given) `,` type($places)
+    $rows `,` $given `at` $places (`added` $added^)? attr-dict
+    `:` type($rows) `,` type($given) `,` type($places)
   }];
+  let hasVerifier = 1;
+}
+
+def Llm_JoinRowsOp : Llm_Op<"join_rows", [Pure, Llm_MovesElements]> {
+  let summary = "Some rows after each other as one wider row: a view of the same memory";
+  let description = [{
+    With k rows of the input for one of the result, which has k times its columns:
+    result[t] = input[t * k], ..., input[t * k + k - 1]. No kernel runs for it.
+
+    ```mlir
+    %1 = llm.join_rows %0 : tensor<?x48xf32, "E * 4"> -> tensor<?x192xf32, "E">
+    ```
+  }];
+  let arguments = (ins Llm_Activation:$input);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 

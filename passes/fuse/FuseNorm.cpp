@@ -50,9 +50,8 @@ struct FuseNorm : ingot::impl::FuseNormPassBase<FuseNorm> {
       return report.declined(site, "the terms have different types");
     if (!report.accepts(engine::Fusion::NormOfSum, site))
       return;
-    OpBuilder builder(site);
-    if (!boundary)
-      builder.setInsertionPoint(add); // other users of the sum may come before the norm
+    // Other users of the sum may come before the norm.
+    OpBuilder builder(boundary ? boundary.getOperation() : add.getOperation());
     auto fused = llm::NormOp::create(builder, site.getLoc(), site.getResult().getType(), Type(),
                                      sum.getType(), first, second, site.getWeight(), site.getBias(),
                                      Value(), site.getEpsAttr(), site.getCenteredAttr(),

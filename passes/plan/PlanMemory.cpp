@@ -3,6 +3,7 @@
 // first, each at the lowest free offset (greedy by size, as in TFLite's memory planner).
 #include "dialects/engine/EngineOps.h"
 #include "passes/plan/Passes.h"
+#include "runtime/schema/Names.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
@@ -89,6 +90,12 @@ struct PlanMemory : ingot::impl::PlanMemoryPassBase<PlanMemory> {
     return lifetimes;
   }
 
+  /// Whether loaders may choose less of the dim. What programs of their own count stays as it is.
+  static bool isOfBatch(StringRef dim) {
+    return !llvm::is_contained({schema::dim::imageRows, schema::dim::images, schema::dim::windows},
+                               dim);
+  }
+
   /// Step sizes to plan for: the declared maximum, then smaller ones by a fixed ratio.
   SmallVector<ArrayAttr> tierLimits(OpBuilder &builder) {
     SmallVector<ArrayAttr> tiers;
@@ -98,7 +105,9 @@ struct PlanMemory : ingot::impl::PlanMemoryPassBase<PlanMemory> {
         if (dim.getSource() == "step")
           limits.push_back(RangeAttr::get(
               builder.getContext(), dim.getSymName(), dim.getMin(),
-              std::max<int64_t>(dim.getMin(), llvm::divideCeil(dim.getMax(), divisor))));
+              isOfBatch(dim.getSymName())
+                  ? std::max<int64_t>(dim.getMin(), llvm::divideCeil(dim.getMax(), divisor))
+                  : dim.getMax()));
       ArrayAttr attribute = builder.getArrayAttr(limits);
       if (tiers.empty() || tiers.back() != attribute)
         tiers.push_back(attribute);

@@ -246,6 +246,10 @@ private:
         bufferOps[buffer.getValue()].setTapAttr(boundary.getSegmentAttr());
         SegmentOp::create(instructions, op.getLoc(), boundary.getSegmentAttr(), buffer);
         open = false;
+      } else if (auto join = dyn_cast<llm::JoinRowsOp>(op)) {
+        if (valueBuffers.count(join.getResult()))
+          return op.emitOpError() << "a view of other memory cannot be a result";
+        valueBuffers[join.getResult()] = valueBuffers[join.getInput()];
       } else {
         if (failed(launch(instructions, op)))
           return failure();

@@ -49,9 +49,11 @@ struct ApplyRecipe : ingot::impl::ApplyRecipePassBase<ApplyRecipe> {
         if (auto scales = taken<LlmDialect::StaticScalesAttrHelper>(op))
           setStaticScales(op, scales);
       });
-      if (auto store = engine::attributeOf<LlmDialect::StoreAttrHelper>(module))
-        if (!store.getValue().isF32())
-          roundActivations(function, store.getValue());
+      auto store = taken<LlmDialect::StoreAttrHelper>(function); // a program's own
+      if (!store)
+        store = engine::attributeOf<LlmDialect::StoreAttrHelper>(module);
+      if (store && !store.getValue().isF32())
+        roundActivations(function, store.getValue());
     }
   }
 

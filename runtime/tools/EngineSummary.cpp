@@ -340,6 +340,40 @@ json describeServing(const schema::Serving &serving) {
           {"placeholders", numbers(serving.placeholders())}};
 }
 
+json describeImages(const schema::Images &images) {
+  return {{"rule", schema::EnumNameSizeRule(images.rule())},
+          {"filter", schema::EnumNameResizeFilter(images.filter())},
+          {"factor", images.factor()},
+          {"min_pixels", images.min_pixels()},
+          {"max_pixels", images.max_pixels()},
+          {"frames", images.frames()},
+          {"width", images.width()},
+          {"height", images.height()},
+          {"max_tokens", images.max_tokens()},
+          {"longest_edge", images.longest_edge()},
+          {"tile", images.tile()},
+          {"mean", numbers(images.mean())},
+          {"deviation", numbers(images.deviation())},
+          {"patch", images.patch()},
+          {"merge_rows", images.merge_rows()},
+          {"merge_columns", images.merge_columns()},
+          {"order", schema::EnumNameValueOrder(images.order())},
+          {"window", images.window()},
+          {"positions", schema::EnumNamePositionRule(images.positions())},
+          {"position_side", images.position_side()},
+          {"placeholder", text(images.placeholder())},
+          {"token", text(images.token())},
+          {"token_id", images.token_id()},
+          {"before", text(images.before())},
+          {"after", text(images.after())},
+          {"before_tile", text(images.before_tile())},
+          {"after_tile_row", text(images.after_tile_row())},
+          {"after_tiles", text(images.after_tiles())},
+          {"sees_ahead", images.sees_ahead()},
+          {"added", images.added()},
+          {"axes", images.axes()}};
+}
+
 json describeFill(const schema::Fill &fill) {
   json parts = json::array();
   for (const schema::FillPart *part : *fill.parts())
@@ -388,7 +422,8 @@ json describeEngine(const schema::Engine &engine) {
   json out = {{"name", text(engine.name())},
               {"architecture", text(engine.architecture())},
               {"provenance", describeProvenance(*engine.provenance())},
-              {"serving", describeServing(*engine.serving())}};
+              {"serving", describeServing(*engine.serving())},
+              {"images", engine.images() ? describeImages(*engine.images()) : json()}};
   out["dims"] = list(engine.dims(), [](const schema::Dim *dim) {
     return json{{"name", text(dim->name())},
                 {"source", schema::EnumNameDimSource(dim->source())},

@@ -253,6 +253,11 @@ void showServing(const json &engine) {
   heading("serving");
   for (const auto &[key, value] : engine.at("serving").items())
     line(key.c_str(), plainText(value));
+  if (engine.at("images").is_null())
+    return;
+  heading("pictures");
+  for (const auto &[key, value] : engine.at("images").items())
+    line(key.c_str(), plainText(value));
 }
 
 void showSummary(const json &engine) {
@@ -303,7 +308,7 @@ const std::vector<View> &allViews() {
       {"weights", showWeights, nullptr, {"weights"}},
       {"memory", nullptr, showMemory, {"memory", "kv_groups"}},
       {"provenance", showProvenance, nullptr, {"provenance"}},
-      {"serving", showServing, nullptr, {"serving", "golden"}},
+      {"serving", showServing, nullptr, {"serving", "images", "golden"}},
       {"fusions", nullptr, showFusions, {"notes"}},
       {"coverage", nullptr, showCoverage, {"coverage"}},
   };

@@ -457,16 +457,21 @@ static Case gatherCase(const std::string &element) {
       43, /*logitRows=*/true);
 }
 
-static Case placeCase(const std::string &rows, const std::string &given, int64_t columns) {
+static Case placeCase(const std::string &rows, const std::string &given, int64_t columns,
+                      bool added = false) {
   std::string type = activation(columns, rows), from = activation(columns, given, "L");
   return elementCase(
-      formatv("place_rows_{0}_{1}_{2}", rows, given, columns),
+      formatv("place_rows_{0}_{1}_{2}{3}", rows, given, columns, added ? "_added" : ""),
       "%x: " + type + ", %g: " + from + ", %p: tensor<?xi32, \"T\"> {test.role = \"places\"}", type,
-      "llm.place_rows %x, %g at %p : " + type + ", " + from + ", tensor<?xi32, \"T\">",
-      [rows](const Inputs &inputs, int64_t row, int64_t column) {
+      std::string("llm.place_rows %x, %g at %p ") + (added ? "added : " : ": ") + type + ", " +
+          from + ", tensor<?xi32, \"T\">",
+      [rows, added](const Inputs &inputs, int64_t row, int64_t column) {
         auto place = int64_t(inputs.arguments[2].tensor.at(row));
-        return place < 0 ? inputs.arguments[0].tensor.at(row, column)
-                         : rounded(elementType(rows), inputs.arguments[1].tensor.at(place, column));
+        double own = inputs.arguments[0].tensor.at(row, column);
+        if (place < 0)
+          return own;
+        return rounded(elementType(rows),
+                       inputs.arguments[1].tensor.at(place, column) + (added ? own : 0));
       },
       columns);
 }

@@ -38,7 +38,7 @@ class FamiliesQuantized(harness.BuildTest):
         models.write_safetensors(self.model / "model.safetensors", checkpoint)
         engine = self.fresh(name) / "m.ingot"
         self.assert_built(self.build(self.model, engine, "--recipe", self.recipe,
-                                     "--max-context", case.context), engine)
+                                     "--max-context", case.context, "--no-vision"), engine)
         weights = self.ingot_run("inspect", engine, "--section", "weights").stdout
         self.assertEqual(held in weights, bool(changes), weights)
         prompts = self.folder / "prompts.jsonl"

@@ -16,10 +16,12 @@ __device__ void run(const Launch &launch) {
   if (column >= kColumns)
     return;
   i64 place = launch.buffer<const i32>(2)[row];
-  float x[kWidth];
+  float x[kWidth], sum[kWidth];
   if (place >= 0)
     loadElements<constants::given_type>(launch.buffers[1], place * kColumns + column, x);
-  else
-    loadElements<constants::rows_type>(launch.buffers[0], row * kColumns + column, x);
+  if (place < 0 || constants::added)
+    loadElements<constants::rows_type>(launch.buffers[0], row * kColumns + column, sum);
+  for (int i = 0; i < kWidth; ++i)
+    x[i] = place < 0 ? sum[i] : constants::added ? x[i] + sum[i] : x[i];
   storeElements<constants::rows_type>(launch.buffers[3], row * kColumns + column, x);
 }

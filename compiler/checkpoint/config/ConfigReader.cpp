@@ -4,6 +4,7 @@
 
 #include "compiler/checkpoint/config/ConfigKeys.h"
 #include "compiler/checkpoint/config/GenerationConfig.h"
+#include "compiler/checkpoint/config/VisionReader.h"
 #include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/files/File.h"
 #include "compiler/checkpoint/files/JsonFields.h"
@@ -381,18 +382,18 @@ Json textConfig(const Json &root, const Family &family) {
   return Json::of(std::move(text), root.where());
 }
 
-Expected<ModelConfig> readWrapped(const Json &root, const Family &family) {
-  const std::span<const TextPart> parts = family.wrapper.texts;
+Expected<ModelConfig> readWrapped(const Json &root, const Family &family, ModelParts parts) {
+  const std::span<const TextPart> texts = family.wrapper.texts;
   const Json text = textConfig(root, family);
-  const TextPart *part = &parts.front();
+  const TextPart *part = &texts.front();
   if (root.find("text_config")) {
     JsonFields fields(text);
     const std::string type = fields.stringOr("model_type", std::string(part->type));
-    const auto found = std::ranges::find(parts, std::string_view(type), &TextPart::type);
-    if (found == parts.end())
+    const auto found = std::ranges::find(texts, std::string_view(type), &TextPart::type);
+    if (found == texts.end())
       return text.error("INGOT-E1050",
                         message("a text part of type ", inQuotes(type), " is not supported"),
-                        message(family.architecture, " is supported with ", parts.front().type));
+                        message(family.architecture, " is supported with ", texts.front().type));
     part = &*found;
   }
   auto config = readFamily(text, *part->family);
@@ -416,6 +417,12 @@ Expected<ModelConfig> readWrapped(const Json &root, const Family &family) {
     }
   if (fields.error())
     return *fields.error();
+  if (parts == ModelParts::All && family.wrapper.vision && root.find("vision_config")) {
+    auto vision = readVisionPlan(root, *family.wrapper.vision, *config);
+    if (!vision)
+      return vision.error();
+    config->vision = std::make_shared<const VisionPlan>(*std::move(vision));
+  }
   return config;
 }
 
@@ -472,7 +479,8 @@ Error unknownArchitecture(const Json &root, const std::string &architecture) {
 
 } // namespace
 
-Expected<ModelConfig> parseModelConfig(std::string_view text, const std::string &fileName) {
+Expected<ModelConfig> parseModelConfig(std::string_view text, const std::string &fileName,
+                                       ModelParts parts) {
   JsonLimits limits;
   limits.maxBytes = longestConfig;
   limits.takesNotFinite = true;
@@ -486,15 +494,15 @@ Expected<ModelConfig> parseModelConfig(std::string_view text, const std::string 
   for (const Family *family : families::all)
     if (family->architecture == *architecture)
       return family->wrapper.texts.empty() ? readFamily(*root, *family)
-                                           : readWrapped(*root, *family);
+                                           : readWrapped(*root, *family, parts);
   return unknownArchitecture(*root, *architecture);
 }
 
-Expected<ModelConfig> readModelConfig(const std::filesystem::path &path) {
+Expected<ModelConfig> readModelConfig(const std::filesystem::path &path, ModelParts parts) {
   auto text = readText(path, longestConfig);
   if (!text)
     return text.error();
-  return parseModelConfig(*text, path.string());
+  return parseModelConfig(*text, path.string(), parts);
 }
 
 } // namespace ingot::checkpoint

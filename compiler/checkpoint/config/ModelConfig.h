@@ -8,11 +8,16 @@
 #include "compiler/checkpoint/files/Deviation.h"
 
 #include <map>
+#include <memory>
 
 namespace ingot::checkpoint {
 
 struct Experts;
 struct LayerPlan;
+struct VisionPlan;
+
+/// Of a model of text and pictures, what is read.
+enum class ModelParts : uint8_t { Text, All };
 
 enum class NormKind : uint8_t {
   Rms,       ///< RMSNorm
@@ -78,7 +83,8 @@ struct ModelConfig : ModelForm {
   std::optional<DType> declaredType; ///< for reports only: files are known to state it wrongly
   std::vector<Deviation> deviations; ///< from what the file states
   Json raw;                          ///< the whole file, for what only one family knows
-  const struct Wrapper *wrapper = nullptr; ///< of which this is the text part; null: of none
+  const struct Wrapper *wrapper = nullptr;  ///< of which this is the text part; null: of none
+  std::shared_ptr<const VisionPlan> vision; ///< null: text alone
 
   uint64_t layerCount() const;
   /// Whether the layer has keys and values of its own.

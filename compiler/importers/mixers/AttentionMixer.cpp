@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouped-query attention, with rotary positions or without.
 #include "compiler/checkpoint/config/LayerPlan.h"
+#include "compiler/checkpoint/config/VisionPlan.h"
 #include "compiler/importers/RotaryTable.h"
 #include "compiler/importers/mixers/Mixers.h"
 
@@ -59,9 +60,11 @@ private:
         rotaryTable(model.config.ropes[rope], attention.headDim, model.maxContext);
     Value table =
         step.literal(rope == 0 ? "rope.inv_freq" : "rope.sliding_inv_freq", rotary.frequencies);
-    q = step.rope(q, table, headDim, rotary.factor);
+    const checkpoint::VisionPlan *vision = model.config.vision.get();
+    const auto axes = vision ? vision->axesOf(rotary.frequencies.size()) : std::vector<int64_t>();
+    q = step.rope(q, table, headDim, rotary.factor, axes);
     if (k)
-      k = step.rope(k, table, headDim, rotary.factor);
+      k = step.rope(k, table, headDim, rotary.factor, axes);
   }
 
   /// k and v are null where an earlier layer's are read, and the gate where there is none.

@@ -32,6 +32,7 @@
   X(hunYuanDense) \
   X(hunYuanMoe) \
   X(hy3) \
+  X(idefics3) \
   X(lfm2) \
   X(lfm2Moe) \
   X(llama) \
@@ -61,6 +62,7 @@
   X(qwen3VlMoeText) \
   X(seedOss) \
   X(smolLm3) \
+  X(smolVlm) \
   X(stableLm) \
   X(starCoder2)
 // clang-format on

@@ -97,6 +97,7 @@ struct ConfigJson {
 };
 
 struct Family;
+struct VisionFamily;
 
 /// The text part of a model of several, by what its configuration calls `model_type`.
 struct TextPart {
@@ -111,6 +112,7 @@ struct Wrapper {
   std::span<const std::string_view> skipped = {};      ///< how tensors of other parts begin
   bool tied = false;                                   ///< what an absent tie_word_embeddings means
   std::span<const std::string_view> placeholders = {}; ///< keys of ids that prompts may not have
+  const VisionFamily *vision = nullptr;                ///< null: its vision part is not read
 };
 
 /// A family's metadata in GGUF, as llama.cpp's `load_hparams` and graphs take it. Keys are behind

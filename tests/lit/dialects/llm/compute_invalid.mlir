@@ -309,6 +309,22 @@ func.func @f(%x: tensor<?x8xf32, "T">, %r: tensor<?xi32, "L">) {
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32, "E * 4">) {
+  // expected-error @+1 {{result must have a row for some rows of the input, as wide as these}}
+  %0 = llm.join_rows %x : tensor<?x8xf32, "E * 4"> -> tensor<?x16xf32, "E">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "E * 4">) {
+  // expected-error @+1 {{result must have a row for some rows of the input, as wide as these}}
+  %0 = llm.join_rows %x : tensor<?x8xf32, "E * 4"> -> tensor<?x32xf32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<?x8xbf16, "T">, %g: tensor<?x8xf32, "E">, %p: tensor<?xi32, "E">) {
   // expected-error @+1 {{needs one place for each row}}
   %0 = llm.place_rows %x, %g at %p : tensor<?x8xbf16, "T">, tensor<?x8xf32, "E">, tensor<?xi32, "E">

@@ -99,7 +99,9 @@ func.func @input_groups(%x: tensor<?x8xf32, "T">, %w: tensor<6x8xi8>, %s: tensor
 
 // CHECK-LABEL: func.func @rows_and_columns
 func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">,
-    %rows: tensor<?xi32, "L">, %places: tensor<?xi32, "T">) {
+    %rows: tensor<?xi32, "L">, %places: tensor<?xi32, "T">, %four: tensor<?x8xf32, "E * 4">) {
+  // CHECK: llm.join_rows %{{.*}} : tensor<?x8xf32, "E * 4"> -> tensor<?x32xf32, "E">
+  %joined = llm.join_rows %four : tensor<?x8xf32, "E * 4"> -> tensor<?x32xf32, "E">
   // CHECK: llm.pointwise %{{.*}}, %{{.*}} : (tensor<?x8xf32, "T">, tensor<?x1xf32, "T">) -> tensor<?x8xf32, "T"> {
   %0 = llm.pointwise %x, %row
       : (tensor<?x8xf32, "T">, tensor<?x1xf32, "T">) -> tensor<?x8xf32, "T"> {
@@ -129,6 +131,9 @@ func.func @rows_and_columns(%x: tensor<?x8xf32, "T">, %row: tensor<?x1xf32, "T">
       : tensor<?x4xf32, "T">, tensor<?xi32, "L"> -> tensor<?x4xf32, "L">
   // CHECK: llm.place_rows %{{.*}}, %{{.*}} at %{{.*}} : tensor<?x4xf32, "T">, tensor<?x4xf32, "L">, tensor<?xi32, "T">
   %placed = llm.place_rows %7, %8 at %places
+      : tensor<?x4xf32, "T">, tensor<?x4xf32, "L">, tensor<?xi32, "T">
+  // CHECK: llm.place_rows %{{.*}}, %{{.*}} at %{{.*}} added : tensor<?x4xf32, "T">, tensor<?x4xf32, "L">, tensor<?xi32, "T">
+  %added = llm.place_rows %7, %8 at %places added
       : tensor<?x4xf32, "T">, tensor<?x4xf32, "L">, tensor<?xi32, "T">
   %order = llm.literal "order" dense<[3, 0, 2, 1]> : tensor<4xi32> : tensor<4xi32>
   // CHECK: llm.gather_columns %{{.*}}, %{{.*}} : tensor<?x4xf32, "T">, tensor<4xi32> -> tensor<?x4xf32, "T">

@@ -25,6 +25,29 @@ module attributes {engine.target = #x86} {
 
 #x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
 module attributes {engine.target = #x86} {
+  // What stands behind the cut, before the norm, reads the sum too.
+  // CHECK-LABEL: @between
+  // CHECK: llm.norm %arg0 plus(%arg1
+  // CHECK-NEXT: %[[CUT:.+]] = llm.boundary
+  // CHECK-NEXT: llm.slice_columns %[[CUT]]
+  func.func @between(%x: tensor<?x8xf32, "T">, %y: tensor<?x8xf32, "T">)
+      -> (tensor<?x4xf32, "T">, tensor<?x8xf32, "T">) {
+    %0 = llm.pointwise %x, %y : (tensor<?x8xf32, "T">, tensor<?x8xf32, "T">) -> tensor<?x8xf32, "T"> {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      llm.yield %s : f32
+    }
+    %1 = llm.boundary %0 ends "layers.0" : tensor<?x8xf32, "T">
+    %2 = llm.slice_columns %1 from 4 : tensor<?x8xf32, "T"> -> tensor<?x4xf32, "T">
+    %3 = llm.norm %1 eps 1.0e-5 : tensor<?x8xf32, "T"> -> tensor<?x8xf32, "T">
+    return %2, %3 : tensor<?x4xf32, "T">, tensor<?x8xf32, "T">
+  }
+}
+
+// -----
+
+#x86 = #engine.target<"x86-64-v4", backend = "x86", arch = "x86-64", preference = 40, features = ["avx512f"]>
+module attributes {engine.target = #x86} {
   // LayerNorm stays one, with its bias.
   // CHECK-LABEL: @layer_norm
   // CHECK: llm.norm %arg0 plus(%arg1 : tensor<?x8xf32, "T">) centered weight(%arg2 : tensor<8xf32>) bias(%arg3 : tensor<8xf32>)

@@ -34,6 +34,36 @@ module attributes {engine.target = #x86} {
 
 // -----
 
+// Joined rows are the memory that they were, and no launch.
+
+#cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #cpu} {
+  engine.dim @E "step" 1 to 64
+  // CHECK-LABEL: engine.program @encode
+  // CHECK-NEXT: engine.launch "norm apart" {{.*}} args [@x, @[[V:[^,]+]],
+  // CHECK-NEXT: engine.launch "norm joined" {{.*}} args [@[[V]], @y,
+  func.func @encode(%x: tensor<?x32xf32, "E * 4"> {llm.input = "x"}) -> (tensor<?x128xf32, "E"> {llm.output = "y"}) {
+    %0 = llm.norm %x eps 1.0e-5 : tensor<?x32xf32, "E * 4"> -> tensor<?x32xf32, "E * 4"> loc("apart")
+    %1 = llm.join_rows %0 : tensor<?x32xf32, "E * 4"> -> tensor<?x128xf32, "E">
+    %2 = llm.norm %1 eps 1.0e-5 : tensor<?x128xf32, "E"> -> tensor<?x128xf32, "E"> loc("joined")
+    return %2 : tensor<?x128xf32, "E">
+  }
+}
+
+// -----
+
+#cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
+module attributes {engine.target = #cpu} {
+  engine.dim @E "step" 1 to 64
+  func.func @encode(%x: tensor<?x32xf32, "E * 4"> {llm.input = "x"}) -> (tensor<?x128xf32, "E"> {llm.output = "y"}) {
+    // expected-error @+1 {{a view of other memory cannot be a result}}
+    %0 = llm.join_rows %x : tensor<?x32xf32, "E * 4"> -> tensor<?x128xf32, "E">
+    return %0 : tensor<?x128xf32, "E">
+  }
+}
+
+// -----
+
 // What two programs read by one name is one buffer.
 
 #cpu = #engine.target<"reference", backend = "reference", arch = "x86-64", preference = 0>
