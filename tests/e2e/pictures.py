@@ -108,13 +108,14 @@ class PicturesTest(harness.BuildTest):
         model = MODELS[0]
         case = GOLDENS[model]["cases"]["one"]
         file = DATA / "images" / case["images"][0]
-        data = "data:image/jpeg;base64," + base64.b64encode(file.read_bytes()).decode()
+        begin = "data:image/jpeg;base64,"
+        data = begin + base64.b64encode(file.read_bytes()).decode()
         engine = self.engine(model)
         for images, code in (([], "INGOT-E6026"), ([str(file)] * 2, "INGOT-E6811"),
                              (["http://127.0.0.1/a.png"], "INGOT-E6815"),
                              (["file:///etc/passwd"], "INGOT-E6815"),
                              (["data:image/png,abc"], "INGOT-E6815"),
-                             ([data[:60]], "INGOT-E680"),
+                             ([data[:len(begin) + 40]], "INGOT-E680"),
                              ([str(DATA / "README.md")], "INGOT-E6801"), ([data], None)):
             answer = self.answers(engine, self.lines([case], images=images))[0]
             if code:
