@@ -42,6 +42,8 @@ void VariantBuilder::attention(llm::AttentionOp op) {
   real("softcap", op.getSoftcap().value_or(llvm::APFloat(0.0f)));
   integer("sinks", op.getSinks() ? 1 : 0);
   type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
+  if (op.getReaches())
+    integer("reaches", 1);
 }
 
 void VariantBuilder::encoderAttention(llm::EncoderAttentionOp op) {

@@ -271,9 +271,11 @@ static Declined addDeltaRule(llm::GatedDeltaRuleOp op, const CudaArchitecture &a
 static void addHeadKernels(llvm::StringRef source, Operation *op, Value rows, int64_t heads,
                            llvm::ArrayRef<RangeAttr> declared, Kernels &kernels,
                            llvm::function_ref<void(CudaVariant &)> describe) {
-  llvm::StringRef dim = llm::rowsOf(typeOf(rows)).getText();
-  const auto *range = llvm::find_if(declared, [&](RangeAttr one) { return one.getDim() == dim; });
-  bool many = range != declared.end() && range->getMax() > kFewTokens;
+  llm::RowCount count = llm::rowCountOf(typeOf(rows)).value_or(llm::RowCount{"", 1});
+  const auto *range =
+      llvm::find_if(declared, [&](RangeAttr one) { return one.getDim() == count.dim; });
+  int64_t few = std::max<int64_t>(kFewTokens / std::max<int64_t>(count.factor, 1), 1);
+  bool many = range != declared.end() && range->getMax() > few;
   int64_t threads = threadsFor(heads * kWarpSize, 256);
   auto add = [&](int64_t blocks) -> engine::KernelVariant & {
     CudaVariant variant(source, op, threads);
@@ -285,7 +287,7 @@ static void addHeadKernels(llvm::StringRef source, Operation *op, Value rows, in
   engine::KernelVariant &spread = add(llvm::divideCeil(heads * kWarpSize, threads));
   if (!many)
     return;
-  spread.ranges = {RangeAttr::get(op->getContext(), dim, 1, kFewTokens)};
+  spread.ranges = {RangeAttr::get(op->getContext(), count.dim, 1, few)};
   add(1);
 }
 

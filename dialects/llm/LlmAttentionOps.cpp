@@ -132,6 +132,10 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "attends to more positions than " << cache << " keeps";
   if (getChunked() && !getWindow())
     return emitOpError() << "chunked needs a window";
+  if (getChunked() && getReaches())
+    return emitOpError() << "reaches beyond no chunk";
+  if (getReaches() && !sameRows(typeOf(getReaches()), typeOf(getQuery())))
+    return emitOpError() << "needs a reach for each row of the query";
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
     return emitOpError() << "softcap must be positive";
   if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(columns / cache.getHeadDim()))

@@ -98,7 +98,8 @@ def Llm_RopeAppendOp : Llm_Op<"rope_append", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresResult,
-                                           Llm_RowIndependent, Llm_SumsOpInterface]> {
+                                           Llm_RowIndependent, Llm_SumsOpInterface,
+                                           AttrSizedOperandSegments]> {
   let summary = "Causal attention of each token over the cached positions up to its own";
   let description = [{
     Query head h, of as many columns as a head of keys, uses KV head h / (query heads / KV heads); a
@@ -114,24 +115,28 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
     With `sinks`, one for each query head, what the segments come to is merged with one more: m' =
     f32(sinks[h]), l' = 1, v' = 0. Neither `scale` nor `softcap` applies to a sink.
 
+    With `reaches` token t attends up to position reaches[t] where that lies behind its own, as
+    tokens of a picture do to all of it; the cache has what lies between by then. A window begins
+    where it does without, and has no end.
+
     With `fp8` both products have e4m3 on both sides: the query is scaled to e4m3 per token and head
     as by llm.quantize_activation; so are, after they are multiplied by the values' scales, the
     weights of each token and head over runs of 64 positions. The sum of weights is that before.
   }];
   let arguments = (ins Llm_Activation:$query, Llm_IndexTensor:$positions,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
-                       Llm_KvType:$cache, Optional<Llm_Activation>:$sinks, F32Attr:$scale,
+                       Llm_KvType:$cache, Optional<Llm_Activation>:$sinks,
+                       Optional<Llm_IndexTensor>:$reaches, F32Attr:$scale,
                        OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8,
                        OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache
-    (`sinks` `(` $sinks^ `:` type($sinks) `)`)? `scale` $scale (`window` $window^)?
-    (`chunked` $chunked^)? (`softcap` $softcap^)? (`fp8` $fp8^)? (`sums` $sums^)?
-    attr-dict `:` type($query) `,`
-    type($positions) `,` type($token_sequences) `,` type($block_table) `,` type($cache) `->`
-    type($result)
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)? (`reaches` `(` $reaches^ `:` type($reaches) `)`)?
+    `scale` $scale (`window` $window^)? (`chunked` $chunked^)? (`softcap` $softcap^)?
+    (`fp8` $fp8^)? (`sums` $sums^)? attr-dict `:` type($query) `,` type($positions) `,`
+    type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -29,6 +29,7 @@ struct Layer {
   int64_t valueDim = 0;           ///< columns of a head of v; 0: as of k
   bool latent = false;            ///< values are the first columns of keys
   std::vector<int64_t> axes = {}; ///< of the frequencies of a rotation
+  bool reaches = false;           ///< tokens of pictures see the rest of them
 
   int64_t kvColumns() const { return kvHeads * headDim; }
   int64_t valueColumns() const { return valueDim ? valueDim : headDim; }
@@ -332,7 +333,10 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
   int64_t first = layer.window ? std::max<int64_t>(position + 1 - layer.window, 0) : 0;
   if (layer.chunked)
     first = position / layer.window * layer.window;
-  for (int64_t at = first; at <= position; ++at) {
+  int64_t last = position;
+  if (layer.reaches)
+    last = int64_t(inputs.arguments[layer.sinks.empty() ? 4 : 5].tensor.at(token));
+  for (int64_t at = first; at <= last; ++at) {
     const double *key = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, false)];
     double score = 0;
     for (int64_t i = 0; i < layer.headDim; ++i)
@@ -352,7 +356,7 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
     roundWeights(size_t(first), scales, weights, steps);
   const int64_t columns = layer.valueColumns();
   std::vector<double> values(columns), tolerances(columns);
-  for (int64_t at = first; at <= position; ++at) {
+  for (int64_t at = first; at <= last; ++at) {
     const double *value = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, true)];
     for (int64_t i = 0; i < columns; ++i) {
       values[i] += weights[at - first] / sum * value[i];
@@ -372,11 +376,16 @@ static Case attentionCase(const Layer &layer) {
       "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
       (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
       (layer.softcap != 0 ? "_softcap" : "") +
-      (layer.sinks.empty() ? "" : "_sinks_" + layer.sinks) + (layer.stale ? "_stale" : "");
+      (layer.sinks.empty() ? "" : "_sinks_" + layer.sinks) + (layer.reaches ? "_reaches" : "") +
+      (layer.stale ? "_stale" : "");
   std::string sinks = formatv("tensor<{0}x{1}>", layer.heads, layer.sinks);
   std::string sinksParameter =
       layer.sinks.empty() ? "" : ", %k: " + sinks + " {test.role = \"sinks\"}";
   std::string sinksOperand = layer.sinks.empty() ? "" : "sinks(%k : " + sinks + ") ";
+  if (layer.reaches) {
+    sinksParameter += ", %r: " + kIndex + " {test.role = \"reaches\"}";
+    sinksOperand += "reaches(%r : " + kIndex + ") ";
+  }
   std::string kind = (layer.window ? formatv("window {0} ", layer.window).str() : "") +
                      (layer.chunked ? "chunked " : "") +
                      (layer.softcap != 0 ? formatv("softcap {0} ", layer.softcap).str() : "") +
@@ -605,6 +614,29 @@ std::vector<Case> conformance::attentionCases() {
   addSinks({2, 1, 256, "bf16", "bf16"}, "bf16", 0, 0, {1, 66}, true);
   addSinks({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, "bf16", 0, 0, {2, 67});
   addSinks({8, 4, 64, "f8E4M3FN", "bf16", 16, true}, "f32", 100, 0, {3, 71}, true);
+  // Pictures of odd lengths, smaller and larger than windows, over borders of blocks and segments:
+  // by every kernel.
+  auto addReaches = [&](Layer layer, int64_t window, double softcap, std::vector<int64_t> tokens,
+                        bool full = false) {
+    layer.reaches = true;
+    addWindow(layer, window, softcap, 262, std::move(tokens), full);
+  };
+  addReaches({4, 2, 80, "f32", "f32"}, 0, 2.5, {1, 2, 19});
+  addReaches({4, 2, 80, "f32", "f32"}, 9, 0, {41});
+  addReaches({4, 2, 64, "bf16", "bf16"}, 0, 0, {3, 38, 131});
+  addReaches({4, 2, 64, "bf16", "bf16"}, 20, 0, {3, 38, 131});
+  addReaches({4, 2, 64, "bf16", "bf16"}, 300, 2.5, {131}, true);
+  addReaches({24, 1, 64, "bf16", "bf16"}, 7, 0, {2, 70});
+  addReaches({4, 1, 128, "i8", "bf16"}, 33, 0, {67});
+  addReaches({2, 1, 256, "bf16", "bf16"}, 1, 0, {1, 66});
+  addReaches({4, 2, 64, "f8E4M3FN", "bf16", 16, true}, 30, 0, {2, 67});
+  Layer pictures = {4, 2, 64, "bf16", "bf16"};
+  pictures.sinks = "f32";
+  pictures.stale = true;
+  addReaches(pictures, 0, 0, {5, 97});
+  pictures.headDim = 96;
+  pictures.blockTokens = 24;
+  addReaches(pictures, 12, 0, {66}, true);
   // Values of another width than keys, and values that are part of them.
   for (const char *cache : {"f32", "bf16", "i8", "f8E4M3FN"}) {
     Layer narrow = {4, 2, 24, cache, "bf16"};

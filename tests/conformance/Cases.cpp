@@ -43,6 +43,7 @@ namespace {
 /// A ragged batch: each sequence's tokens are consecutive positions.
 struct Batch {
   std::vector<int32_t> positions, sequences, table;
+  std::vector<int32_t> reaches;       ///< positions where pictures end, and those of other tokens
   std::vector<int32_t> offsets = {0}; ///< of sequences
   std::vector<int32_t> starts;        ///< of experts, for the order that was drawn last
   int64_t blocks = 0;
@@ -60,6 +61,13 @@ Batch makeBatch(Dims dims, const Case &which, std::mt19937_64 &random) {
       count = others ? std::min(left - others, 1 + 5 * sequence) : left;
     batch.offsets.push_back(batch.offsets.back() + int32_t(count));
     int64_t first = std::min(starts[(sequence + dims.T) % 4], maxPosition);
+    // Text of two tokens and a picture by turns, or a picture first.
+    const int64_t lengths[] = {2, 7, 2, 1, 2, 33, 2, 13, 2, 71};
+    for (int64_t part = sequence % 2, done = 0; done < count; ++part) {
+      int64_t end = std::min(done + lengths[part % 10], count);
+      for (; done < end && done < count; ++done)
+        batch.reaches.push_back(int32_t(first + (part % 2 ? end - 1 : done)));
+    }
     for (int64_t i = 0; i < count; ++i) {
       batch.positions.push_back(static_cast<int32_t>(first + i));
       batch.sequences.push_back(static_cast<int32_t>(sequence));
@@ -163,6 +171,8 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
     return fromInts(type.getElementType(), batch.positions, 1);
   if (role && role.getValue() == "sequences")
     return fromInts(type.getElementType(), batch.sequences, 1);
+  if (role && role.getValue() == "reaches")
+    return fromInts(type.getElementType(), batch.reaches, 1);
   if (role && role.getValue() == "offsets")
     return fromInts(type.getElementType(), batch.offsets, 1);
   if (role && role.getValue() == "table")

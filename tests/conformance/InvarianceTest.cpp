@@ -265,5 +265,10 @@ TEST(Invariance, RopeAxes) {
 }
 TEST(Invariance, Attention) { checkFamily(attentionCases(), "attention", 3); }
 TEST(Invariance, NarrowAttention) { checkFamily(attentionCases(), "attention_bf16_bf16", 3); }
+TEST(Invariance, Reaches) {
+  checkFamily(attentionCases(), "attention_f32_f32_4_2x80_window9_reaches", 1);
+  checkFamily(attentionCases(), "attention_bf16_bf16_4_2x64_reaches", 1);
+  checkFamily(attentionCases(), "attention_bf16_bf16_4_2x64_window20_reaches", 1);
+}
 TEST(Invariance, Combine) { checkFamily(expertCases(), "combine", 5); }
 TEST(Invariance, Route) { checkFamily(expertCases(), "route", 12); }

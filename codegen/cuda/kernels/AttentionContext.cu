@@ -5,8 +5,8 @@
 // too little, and where the rows are few (a token that is generated), warps with the same rows
 // share a tile's scores by positions and its values by columns, as AttentionDecode.cu does. A
 // segment's part is merged into the total before the next. Numbers as AttentionTile.cuh has them,
-// whatever the tile. Buffers: query, positions, token_sequences, block_table, cache, sinks where
-// there are any, result, workspace (unused).
+// whatever the tile. Buffers: query, positions, token_sequences, block_table, cache, sinks and
+// reaches where there are any, result, workspace (unused).
 #include "AttentionTile.cuh"
 #include "BlockSums.cuh"
 
@@ -40,7 +40,7 @@ static_assert(constants::shared_bytes == kSharedTotals + most(kHasWide ? totalBy
 struct Work {
   i64 first;
   int count;
-  i32 last;  ///< the largest position
+  i32 last;  ///< the largest position that any of the tokens attends to
   i32 begin; ///< of the first tile that any of the tokens attends to
   KvSequence sequence;
 
@@ -115,7 +115,7 @@ INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, Search &se
   __syncthreads();
   work.count = search.count;
   if (int(threadIdx.x) < work.count) {
-    atomicMax(&search.last, positions[own]);
+    atomicMax(&search.last, lastSeen(launch, own, positions[own]));
     if constexpr (kWindow > 0)
       atomicMin(&search.smallest, positions[own]);
   }
@@ -181,9 +181,15 @@ private:
   __device__ __forceinline__ const void *queryRow(int row) const {
     return row < work.rows() ? launch.buffer<const u16>(0) + work.element(row) : nullptr;
   }
-  /// The last position that a row attends to; -1 for rows past the end.
-  __device__ __forceinline__ i32 lastOf(int row) const {
-    return row < work.rows() ? launch.buffer<const i32>(1)[work.first + row / kGroup] : -1;
+  /// What a row attends to; nothing for rows past the end.
+  __device__ __forceinline__ Seen seenBy(int row) const {
+    Seen found = {-1, -1};
+    if (row < work.rows()) {
+      i64 token = work.first + row / kGroup;
+      found.position = launch.buffer<const i32>(1)[token];
+      found.last = lastSeen(launch, token, found.position);
+    }
+    return found;
   }
 
   __device__ __forceinline__ void begin() {
@@ -191,8 +197,8 @@ private:
                    address(kSharedKeys + kKeyBytes));
     ptx::commitCopies();
     query.load(queryRow(firstRow()), queryRow(firstRow() + 8), part() == 0);
-    last[0] = lastOf(firstRow());
-    last[1] = lastOf(firstRow() + 8);
+    seen[0] = seenBy(firstRow());
+    seen[1] = seenBy(firstRow() + 8);
     state.clear();
     clearSums();
   }
@@ -211,14 +217,14 @@ private:
     auto *scales = reinterpret_cast<const float *>(keys + kKeyBytes);
     if constexpr (parts == 1) {
       scoreTile(query, keys, scores);
-      scaleScores(scales, at, last[0], last[1], scores);
+      scaleScores(scales, at, seen[0], seen[1], scores);
       __syncthreads();
       return;
     }
     float own[tiles][4];
     int first = part() * tiles * 8;
     scoreTile(query, keys + first * kKeyStride, own);
-    scaleScores(scales + first, at + first, last[0], last[1], own);
+    scaleScores(scales + first, at + first, seen[0], seen[1], own);
     float *shared = reinterpret_cast<float *>(memory + kSharedTotals) + firstRow() * kScoreStride +
                     laneColumn();
 #pragma unroll
@@ -296,7 +302,7 @@ private:
       for (int i = 0; i < 8; ++i) {
         int half = i % 4 / 2, row = firstRow() + half * 8;
         if (row < work.rows())
-          storeElement<constants::result_type>(launch.buffers[5 + constants::sinks],
+          storeElement<constants::result_type>(launch.buffers[kResultBuffer],
                                                work.element(row) + elementOf(firstPair() + pair, i),
                                                sums[pair][i / 4][i % 4] / total.sum[half]);
       }
@@ -307,7 +313,7 @@ private:
   const Work &work;
   u8 *memory;
   QueryShared query;
-  i32 last[2];
+  Seen seen[2];
   RowState state, total; ///< of the segment and of all before it
   float sums[pairs][2][4];
 };

@@ -3,7 +3,8 @@
 // every gridDim.x-th of the token's segments. Warps share the scores of a tile by positions and its
 // weighted values by columns. The parts of segments meet in the workspace, where the block that
 // comes last merges them in order. Numbers as AttentionTile.cuh has them. Buffers: query,
-// positions, token_sequences, block_table, cache, sinks where there are any, result, workspace.
+// positions, token_sequences, block_table, cache, sinks and reaches where there are any, result,
+// workspace.
 #include "Arrival.cuh"
 #include "AttentionMerge.cuh"
 
@@ -22,8 +23,7 @@ constexpr int kScoreStride = kTile + 8;
 static_assert(constants::shared_bytes == kStages * kStageBytes + kRows * kScoreStride * 4);
 static_assert(int(sizeof(MergeSpace)) <= kStages * kStageBytes, "merging takes the stages' memory");
 
-/// Buffers behind the sinks.
-constexpr int kResult = 5 + int(constants::sinks), kWorkspace = kResult + 1;
+constexpr int kWorkspace = kResultBuffer + 1;
 
 struct Stage {
   u8 *keys;
@@ -42,6 +42,7 @@ struct Work {
   int firstHead; ///< of the query
   int headBlock; ///< of the token
   i32 position;
+  i32 last; ///< position that is attended to
   KvSequence sequence;
 
   __device__ __forceinline__ int heads() const {
@@ -49,7 +50,7 @@ struct Work {
   }
   /// Segments [firstSegment(), endSegment()) are attended to.
   __device__ __forceinline__ int firstSegment() const { return firstSeen(position) / kSegment; }
-  __device__ __forceinline__ int endSegment() const { return position / kSegment + 1; }
+  __device__ __forceinline__ int endSegment() const { return last / kSegment + 1; }
   __device__ __forceinline__ int segments() const { return endSegment() - firstSegment(); }
   /// Where the tiles of segment `segment` begin.
   __device__ __forceinline__ i32 beginOf(int segment) const {
@@ -69,6 +70,7 @@ INGOT_DEVICE Work findWork(const Launch &launch) {
   int kvHead = work.headBlock / kHeadBlocks;
   work.firstHead = kvHead * kGroup + work.headBlock % kHeadBlocks * kRows;
   work.position = launch.buffer<const i32>(1)[work.token];
+  work.last = lastSeen(launch, work.token, work.position);
   i64 sequence = launch.buffer<const i32>(2)[work.token];
   work.sequence = {launch.buffers[4],
                    launch.buffer<const i32>(3) + sequence * launch.tableColumns(), kvHead};
@@ -81,10 +83,10 @@ struct TileCursor {
   i32 begin;
 
   __device__ __forceinline__ bool exists(const Work &work) const {
-    return begin <= work.position && segment < work.endSegment();
+    return begin <= work.last && segment < work.endSegment();
   }
   __device__ __forceinline__ bool endsSegment(const Work &work) const {
-    return begin + kTile > work.position || begin % kSegment + kTile == kSegment;
+    return begin + kTile > work.last || begin % kSegment + kTile == kSegment;
   }
   __device__ __forceinline__ void advance(const Work &work) {
     bool ends = endsSegment(work);
@@ -96,7 +98,7 @@ struct TileCursor {
 /// Starts to copy the cursor's tile, if there is one; always one group.
 INGOT_DEVICE void copyStage(const Work &work, const TileCursor &cursor, Stage stage) {
   if (cursor.exists(work)) {
-    i32 end = work.position + 1;
+    i32 end = work.last + 1;
     copyTile<true>(work.sequence, cursor.begin, end, ptx::sharedAddress(stage.keys),
                    ptx::sharedAddress(stage.keyScales()));
     copyTile<false>(work.sequence, cursor.begin, end, ptx::sharedAddress(stage.values()),
@@ -111,7 +113,8 @@ INGOT_DEVICE void shareScores(const Work &work, const QueryRegisters &query, i32
   float scores[kWarpColumnTiles][4];
   int first = warpIndex() * kWarpColumnTiles * 8;
   scoreTile(query, stage.keys + first * kKeyStride, scores);
-  scaleScores(stage.keyScales() + first, begin + first, work.position, work.position, scores);
+  scaleScores(stage.keyScales() + first, begin + first, {work.position, work.last},
+              {work.position, work.last}, scores);
   float *row = shared + laneRow() * kScoreStride + first + laneColumn();
 #pragma unroll
   for (int tile = 0; tile < kWarpColumnTiles; ++tile)
@@ -189,7 +192,7 @@ INGOT_DEVICE void storeMerged(const Launch &launch, const Work &work, MergeSpace
   auto store = [&](int row, int element, float value, float maximum, float sum) {
     if constexpr (constants::sinks != 0)
       value *= addSink(launch, work.firstHead + row, maximum, sum);
-    storeElement<constants::result_type>(launch.buffers[kResult], work.element(row) + element,
+    storeElement<constants::result_type>(launch.buffers[kResultBuffer], work.element(row) + element,
                                          value / sum);
   };
   constexpr i64 stride = i64(kHeads) * kPartFloats;
@@ -246,8 +249,8 @@ __device__ void run(const Launch &launch) {
         if constexpr (constants::sinks != 0)
           addSinks(launch, work, state, sums);
         forSums(work, sums, [&](int row, int half, int element, float value) {
-          storeElement<constants::result_type>(launch.buffers[kResult], work.element(row) + element,
-                                               value / state.sum[half]);
+          storeElement<constants::result_type>(
+              launch.buffers[kResultBuffer], work.element(row) + element, value / state.sum[half]);
         });
       }
       state.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention in f32, for types and head sizes that tensor cores do not take: one query head of
-// one token a block. Buffers: query, positions, token_sequences, block_table, cache, sinks where
-// there are any, result.
+// one token a block. Buffers: query, positions, token_sequences, block_table, cache, sinks and
+// reaches where there are any, result.
 #include "AttentionLanes.cuh"
 #include "AttentionWindow.cuh"
 #include "CapScore.cuh"
@@ -52,6 +52,7 @@ __device__ void run(const Launch &launch) {
   i64 token = blockIdx.x;
   int head = int(blockIdx.y);
   i32 position = launch.buffer<const i32>(1)[token];
+  i32 last = lastSeen(launch, token, position);
   i64 first = (token * kQueryHeads + head) * kHeadDim;
   Query query = {launch.buffers[4],
                  launch.buffer<const i32>(3) +
@@ -62,15 +63,15 @@ __device__ void run(const Launch &launch) {
     return loadElement<constants::query_type>(launch.buffers[0], first + element);
   });
   Partial<kHeadDim> total = {minusInfinity(), 0, {}};
-  for (i32 begin = firstSeen(position); begin <= position;) {
+  for (i32 begin = firstSeen(position); begin <= last;) {
     i32 next = (begin / kSegment + 1) * kSegment;
-    merge(total, query.attend(begin, int(least(next, position + 1) - begin), scores));
+    merge(total, query.attend(begin, int(least(next, last + 1) - begin), scores));
     begin = next;
   }
   if constexpr (constants::sinks != 0)
     merge<kHeadDim>(total, {loadElement<constants::sink_type>(launch.buffers[5], head), 1, {}});
   total.forElements([&](float value, int element) {
-    storeElement<constants::result_type>(launch.buffers[5 + constants::sinks], first + element,
+    storeElement<constants::result_type>(launch.buffers[kResultBuffer], first + element,
                                          value / total.sum);
   });
 }

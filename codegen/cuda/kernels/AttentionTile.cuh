@@ -2,8 +2,8 @@
 // Attention on tensor cores: the steps that all its templates share, which fix the numbers of a
 // query head of a token whatever else is computed beside it.
 //
-// A segment (constants::segment) is taken in tiles of kTile by absolute position. Per tile: scores by
-// mma.sync over the head's elements, 16 at a time in order; times scale * log2 e (and the keys'
+// A segment (constants::segment) is taken in tiles of kTile by absolute position. Per tile: scores
+// by mma.sync over the head's elements, 16 at a time in order; times scale * log2 e (and the keys'
 // scales); the running maximum is raised and what was summed before scaled by 2^(old - new);
 // weights 2^(score - maximum); a lane sums the weights of its columns in order; weighted values by
 // mma.sync over positions, 16 at a time in order, each weight in two parts (the rounded value and
@@ -216,10 +216,11 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
         scores[tile][i] *= query.scales.rows[i / 2];
 }
 
-/// Brings scores into powers of two and masks positions behind `last` (of either row) and before
-/// its window. `scales` and `first`: of the first position of the tiles.
+/// Brings scores into powers of two and masks positions behind the last that a row sees and before
+/// its window: both rows' own position and that last one. `scales` and `first`: of the first
+/// position of the tiles.
 template <int Tiles>
-INGOT_DEVICE void scaleScores(const float *scales, i32 first, i32 last, i32 lastBelow,
+INGOT_DEVICE void scaleScores(const float *scales, i32 first, Seen row, Seen below,
                               float (&scores)[Tiles][4]) {
   constexpr float factor = float(constants::scale * kPowersOfTwo);
 #pragma unroll
@@ -230,8 +231,11 @@ INGOT_DEVICE void scaleScores(const float *scales, i32 first, i32 last, i32 last
       float score = scores[tile][i];
       if constexpr (kKvScaled)
         score *= scales[column];
-      i32 position = first + column, own = i < 2 ? last : lastBelow;
-      bool isMasked = position > own || position < firstSeen(own);
+      i32 position = first + column, own = i < 2 ? row.position : below.position;
+      i32 last = own;
+      if constexpr (kHasReaches)
+        last = i < 2 ? row.last : below.last;
+      bool isMasked = position > last || position < firstSeen(own);
       if constexpr (constants::softcap > 0)
         score = capScore(score * float(constants::scale)) * float(kPowersOfTwo);
       else

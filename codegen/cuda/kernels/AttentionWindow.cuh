@@ -4,8 +4,25 @@
 
 #include "Kernel.cuh"
 
+namespace absent {
+/// 1: each token has one, the last position that it attends to, behind the sinks.
+enum : i64 { reaches = 0 };
+} // namespace absent
+namespace constants {
+using namespace absent; // what an op leaves out is found there
+}
+
+constexpr bool kHasReaches = constants::reaches != 0;
+/// The buffer of results: behind cache, sinks and reaches.
+constexpr int kResultBuffer = 5 + int(constants::sinks) + int(constants::reaches);
+
 /// Positions that a token attends to; 0: all before it.
 constexpr i32 kWindow = i32(constants::window);
+
+/// A token's own position, and the last that it attends to.
+struct Seen {
+  i32 position, last;
+};
 
 /// The first position that a token at `position` attends to.
 INGOT_DEVICE i32 firstSeen(i32 position) {
@@ -15,4 +32,12 @@ INGOT_DEVICE i32 firstSeen(i32 position) {
     return position - position % kWindow;
   else
     return kWindow <= position ? position + 1 - kWindow : 0;
+}
+
+/// The last position that token `token` at `position` attends to.
+INGOT_DEVICE i32 lastSeen(const Launch &launch, i64 token, i32 position) {
+  if constexpr (!kHasReaches)
+    return position;
+  else
+    return i32(most(position, launch.buffer<const i32>(kResultBuffer - 1)[token]));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
-// block_table, cache, sinks where there are any, result.
+// block_table, cache, sinks and reaches where there are any, result.
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/reference/kernels/Softmax.h"
 
@@ -13,6 +13,7 @@ INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
 INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
 INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
+INGOT_CONST_OR(reaches, 0); ///< 1: each token has one, the last position that it attends to
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
@@ -116,6 +117,11 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
                  static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0],
                  (token * ingot_const_query_heads + head) * ingot_const_head_dim,
                  head / (ingot_const_query_heads / ingot_const_kv_heads), 1.0f};
+  int64_t last = position;
+  if (ingot_const_reaches) {
+    int64_t reach = static_cast<const int32_t *>(launch->buffers[5 + ingot_const_sinks])[token];
+    last = reach > position ? reach : position;
+  }
   float amax = 0;
   for (int64_t i = 0; ingot_const_fp8 && i < ingot_const_head_dim; ++i) {
     float value = loadElement(launch->buffers[0], query.first + i, ingot_const_query_type);
@@ -125,9 +131,9 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   // Scratch: the scores of a segment, the values of all and of a segment.
   float *scores = static_cast<float *>(launch->scratch), *values = scores + ingot_const_sum_segment;
   Partial total(values), segment(values + ingot_const_value_dim);
-  for (int64_t begin = firstSeen(position); begin <= position;) {
+  for (int64_t begin = firstSeen(position); begin <= last;) {
     int64_t next = (begin / ingot_const_sum_segment + 1) * ingot_const_sum_segment;
-    query.attend(begin, next <= position ? next : position + 1, scores, segment);
+    query.attend(begin, next <= last ? next : last + 1, scores, segment);
     merge(total, segment);
     begin = next;
   }
@@ -139,6 +145,6 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   }
   int64_t result = (token * ingot_const_query_heads + head) * ingot_const_value_dim;
   for (int64_t i = 0; i < ingot_const_value_dim; ++i)
-    storeElement(launch->buffers[5 + ingot_const_sinks], result + i, ingot_const_result_type,
-                 total.values[i] / total.sum);
+    storeElement(launch->buffers[5 + ingot_const_sinks + ingot_const_reaches], result + i,
+                 ingot_const_result_type, total.values[i] / total.sum);
 }

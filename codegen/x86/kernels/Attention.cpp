@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: a tile is one KV head and `tile_tokens` tokens. Tokens of one sequence that stand
 // side by side share each segment of keys and values, decoded or packed once. Buffers: query,
-// positions, token_sequences, block_table, cache, sinks where there are any, result.
+// positions, token_sequences, block_table, cache, sinks and reaches where there are any, result.
 #include "codegen/x86/kernels/AttentionFloats.h"
 #include "codegen/x86/kernels/AttentionPairs.h"
 
@@ -57,7 +57,7 @@ void attendRun(const Run &run) {
   clearTotals(run.rows(), layout.valueStride(), totals, run.scratch + layout.totalMaxima());
   int64_t last = 0, first = run.start(0, 0);
   for (int64_t i = 0; i < run.tokens; ++i) {
-    last = run.positions()[i] > last ? run.positions()[i] : last;
+    last = run.last(i) > last ? run.last(i) : last;
     int64_t start = run.start(i * headsPerKvHead(), 0);
     first = start < first ? start : first;
   }
@@ -68,9 +68,9 @@ void attendRun(const Run &run) {
   for (int64_t row = 0; row < run.rows(); ++row) {
     if (ingot_const_sinks)
       addSink(run, row);
-    storeQuotients(totals + row * layout.valueStride(), ingot_const_head_dim,
-                   ingot_const_result_type, run.launch->buffers[5 + ingot_const_sinks],
-                   run.element(row));
+    storeQuotients(
+        totals + row * layout.valueStride(), ingot_const_head_dim, ingot_const_result_type,
+        run.launch->buffers[5 + ingot_const_sinks + ingot_const_reaches], run.element(row));
   }
 }
 

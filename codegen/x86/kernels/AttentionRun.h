@@ -13,7 +13,8 @@ INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
 INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
 INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
-INGOT_CONST(method); ///< AttentionMethod
+INGOT_CONST_OR(reaches, 0); ///< 1: each token has one, the last position that it attends to
+INGOT_CONST(method);        ///< AttentionMethod
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
@@ -35,6 +36,15 @@ struct Run {
   const int32_t *positions() const {
     return static_cast<const int32_t *>(launch->buffers[1]) + firstToken;
   }
+  /// The last position that token `token` of the run attends to.
+  int64_t last(int64_t token) const {
+    int32_t position = positions()[token];
+    if (!ingot_const_reaches)
+      return position;
+    int32_t reach =
+        static_cast<const int32_t *>(launch->buffers[5 + ingot_const_sinks])[firstToken + token];
+    return reach > position ? reach : position;
+  }
   int64_t rows() const { return tokens * headsPerKvHead(); }
   /// Query head of row `row`.
   int64_t head(int64_t row) const { return kvHead * headsPerKvHead() + row % headsPerKvHead(); }
@@ -45,7 +55,7 @@ struct Run {
   }
   /// How many of `count` positions from `begin` on row `row` attends to; may be below 1.
   int64_t limit(int64_t row, int64_t begin, int64_t count) const {
-    int64_t seen = positions()[row / headsPerKvHead()] + 1 - begin;
+    int64_t seen = last(row / headsPerKvHead()) + 1 - begin;
     return seen < count ? seen : count;
   }
   /// The first of the positions from `begin` on that row `row` attends to, counted from there.

@@ -230,6 +230,26 @@ func.func @f(%c: !llm.kv<1 x 8 x f32, block = 4, window = -1>) {
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">, %r: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{reaches beyond no chunk}}
+  %0 = llm.attention %x at %p, %s, %b over %c reaches(%r : tensor<?xi32, "T">) scale 1.0 window 4 chunked : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">, %r: tensor<?xi32, "S">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
+  // expected-error @+1 {{needs a reach for each row of the query}}
+  %0 = llm.attention %x at %p, %s, %b over %c reaches(%r : tensor<?xi32, "S">) scale 1.0 : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 8 x f32, block = 4> -> tensor<?x8xf32, "T">
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<?x8xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
     %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 8 x f32, block = 4>) {
   // expected-error @+1 {{chunked needs a window}}

@@ -52,6 +52,11 @@ func.func @attention(%q: tensor<?x32xf32, "T">, %k: tensor<?x16xf32, "T">,
   %o = llm.attention %1 at %positions, %sequences, %table over %cache scale 0.5 window 16 chunked
       : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
         !llm.kv<2 x 8 x bf16, block = 16> -> tensor<?x32xf32, "T">
+  // CHECK: llm.attention %{{.*}} over %{{.*}} reaches(%{{.*}} : tensor<?xi32, "T">) scale 5.000000e-01 window 16 : {{.*}} -> tensor<?x32xf32, "T">
+  %r = llm.attention %1 at %positions, %sequences, %table over %cache reaches(%positions : tensor<?xi32, "T">)
+      scale 0.5 window 16
+      : tensor<?x32xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<2 x 8 x bf16, block = 16> -> tensor<?x32xf32, "T">
   // CHECK: llm.attention %{{.*}} at %{{.*}}, %{{.*}}, %{{.*}} over %{{.*}} sinks(%{{.*}} : tensor<4xbf16>) scale 5.000000e-01 window 16 fp8 : {{.*}} -> tensor<?x32xf32, "T">
   %s = llm.attention %1 at %positions, %sequences, %table over %codes sinks(%sinks : tensor<4xbf16>)
       scale 0.5 window 16 fp8
