@@ -9,6 +9,7 @@
 #include "runtime/engine/TargetChoice.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/schema/Names.h"
+#include "runtime/serving/pictures/PictureReader.h"
 
 #include <algorithm>
 
@@ -146,6 +147,31 @@ void printCells(FILE *stream, const std::vector<Cell> &cells, uint64_t memory) {
   table.print(stream);
 }
 
+/// Tokens of pictures of usual sizes; 0: too narrow, or too large to be encoded.
+struct PictureCost {
+  uint32_t width, height;
+  uint64_t tokens;
+};
+
+std::vector<PictureCost> pictureCosts(const schema::Images &images) {
+  std::vector<PictureCost> costs = {
+      {448, 448, 0}, {1024, 1024, 0}, {1920, 1080, 0}, {4032, 3024, 0}};
+  for (PictureCost &cost : costs)
+    if (auto layout = images::layOut(cost.width, cost.height, imageSettings(images)); layout.ok())
+      cost.tokens = layout->tokens();
+  return costs;
+}
+
+void printPictures(FILE *stream, const schema::Images &images) {
+  Table table({"picture", ">tokens"});
+  for (const PictureCost &cost : pictureCosts(images))
+    table.add(
+        {std::to_string(cost.width) + " x " + std::to_string(cost.height), grouped(cost.tokens)});
+  std::fputs("\nthe arena is the encoder's, too; of pictures in a prompt", stream);
+  std::fputs(images.sees_ahead() ? ", each computed in one step:\n" : ":\n", stream);
+  table.print(stream);
+}
+
 json toJson(const schema::Target &target, const MemoryPlan &plan, const std::vector<Cell> &cells,
             uint64_t memory) {
   json out = describePlan(plan);
@@ -178,7 +204,12 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
   Result<MemoryPlan> plan = planMemory(engine, target, threads, requestOf(arguments));
   std::vector<Cell> cells = planCells(engine, target, threads, arguments, *largest);
   if (plan.ok() && arguments.json) {
-    std::fprintf(stream, "%s\n", jsonText(toJson(target, *plan, cells, arguments.memory)).c_str());
+    json out = toJson(target, *plan, cells, arguments.memory);
+    if (engine.images())
+      for (const PictureCost &cost : pictureCosts(*engine.images()))
+        out["pictures"].push_back(
+            {{"width", cost.width}, {"height", cost.height}, {"tokens", cost.tokens}});
+    std::fprintf(stream, "%s\n", jsonText(out).c_str());
     return {};
   }
   if (!arguments.json) {
@@ -190,6 +221,8 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
     if (plan.ok() && onHost)
       printDefault(stream, engine, target, device, arguments);
     printCells(stream, cells, arguments.memory);
+    if (engine.images())
+      printPictures(stream, *engine.images());
   }
   // The table still tells which smaller limits would fit.
   return plan.ok() ? Status() : std::move(plan).status();
