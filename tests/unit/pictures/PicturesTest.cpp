@@ -210,9 +210,10 @@ TEST(PictureSources, AreDataOrFiles) {
   ASSERT_TRUE(bytes.ok());
   EXPECT_THAT(*bytes, ElementsAre('A', 'B', 'C'));
   EXPECT_TRUE(readPictureSource("DATA:;base64,QUI=", PictureSources::Data, 10).ok());
-  for (const char *source : {"http://127.0.0.1/a.png", "https://127.0.0.1/a.png", "HTTPS://127.0.0.1/a.png",
-                             "file:///etc/passwd", "ftp://127.0.0.1/a", "data:image/png,ABC",
-                             "data:image/png;base64,QU?D", "data:;base64", "data:;base64,QUJ\n"})
+  for (const char *source :
+       {"http://127.0.0.1/a.png", "https://127.0.0.1/a.png", "HTTPS://127.0.0.1/a.png",
+        "file:///etc/passwd", "ftp://127.0.0.1/a", "data:image/png,ABC",
+        "data:image/png;base64,QU?D", "data:;base64", "data:;base64,QUJ\n"})
     for (PictureSources allowed : {PictureSources::Data, PictureSources::DataAndFiles})
       EXPECT_EQ(codeOf(readPictureSource(source, allowed, 10)), "INGOT-E6815") << source;
   EXPECT_EQ(codeOf(readPictureSource("/etc/passwd", PictureSources::Data, 10)), "INGOT-E6815");
