@@ -137,6 +137,9 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
   if (turns)
     arguments.push_back(
         {schema::input::rotaryPositions, indices(schema::dim::tokens + std::string(" * 3"))});
+  const bool seesAhead = vision && vision->images.seesAhead;
+  if (seesAhead)
+    arguments.push_back({schema::input::reaches, tokensType});
   ValueRange values = beginProgram(schema::program::step, arguments);
   auto next = [&] {
     Value value = values.front();
@@ -161,6 +164,8 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
     imagePlaces = next();
   if (turns)
     rotaryPositions = next();
+  if (seesAhead)
+    reaches = next();
 }
 
 /// A tensor that takes part in the model and is not understood must not be dropped.
@@ -723,7 +728,7 @@ Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t wi
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   return llm::AttentionOp::create(
       builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
-      sinks, /*reaches=*/Value(), f32(scale),
+      sinks, reaches, f32(scale),
       window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
       window && isChunk ? builder.getUnitAttr() : UnitAttr(),
       softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());

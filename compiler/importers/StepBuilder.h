@@ -202,7 +202,7 @@ private:
   mlir::Value tokens, positions, tokenSequences, logitRows, embeddings;
   mlir::Value sequenceOffsets;              ///< where there is recurrent state
   llvm::SmallVector<mlir::Value> imageRows; ///< of a model that sees; behind the first further ones
-  mlir::Value imagePlaces, rotaryPositions; ///< likewise
+  mlir::Value imagePlaces, rotaryPositions, reaches; ///< likewise
   std::map<llm::KvGroup, mlir::Value> blockTables;
   llvm::SmallVector<mlir::Value> cacheInputs;
   /// Remembers the order of the columns of `weight`, which storedWeights made last.
