@@ -94,6 +94,33 @@ class PicturesTest(harness.BuildTest):
                 self.assertEqual([whole[i]["tokens"] for i in whole],
                                  [pieces[i]["tokens"] for i in whole])
 
+    def test_what_the_cache_holds_is_not_computed_again_and_changes_nothing(self):
+        for model in MODELS:
+            with self.subTest(model):
+                cases = list(GOLDENS[model]["cases"].values())
+                answers = self.answers(self.engine(model), self.lines(cases * 2),
+                                       "--max-sequences", "1")
+                for number in range(len(cases)):
+                    self.assertEqual(answers[number]["tokens"],
+                                     answers[number + len(cases)]["tokens"])
+
+    def test_simulated_gpu(self):
+        for model in ("gemma3", "qwen3_vl"):
+            with self.subTest(model):
+                engine = self.engine(model, "sm_90a")
+                case = GOLDENS[model]["cases"]["one"]
+                answer = self.answers(engine, self.lines([case]), "--simulate", "sm_90a")[0]
+                self.assertEqual(answer["tokens"][:len(expected(case))], expected(case))
+
+    def test_quantized_text(self):
+        """The encoder is as exact as before, and answers come."""
+        model = "qwen3_vl"
+        engine = self.engine(model, "x86-64-v3", "--recipe", "int8")
+        answer = self.answers(engine, self.lines([GOLDENS[model]["cases"]["one"]]))[0]
+        self.assertEqual(len(answer["tokens"]), 16)
+        plain = self.answers(self.engine(model), self.lines([GOLDENS[model]["cases"]["one"]]))[0]
+        self.assertEqual(answer["prompt_tokens"], plain["prompt_tokens"])
+
     def test_one_picture_on_the_command_line(self):
         model = MODELS[0]
         case = GOLDENS[model]["cases"]["one"]
