@@ -220,6 +220,7 @@ Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
   auto tensor = checkpoint.get(name.str());
   if (auto assumed = checkpoint.assumedType()) {
     stored = checkpoint.storedName(name.str());
+    read.insert(stored);
     if (Type type = plainType(builder, *assumed))
       element = type;
     else
