@@ -270,5 +270,16 @@ TEST(Invariance, Reaches) {
   checkFamily(attentionCases(), "attention_bf16_bf16_4_2x64_reaches", 1);
   checkFamily(attentionCases(), "attention_bf16_bf16_4_2x64_window20_reaches", 1);
 }
+/// Few tokens and many have kernels of their own.
+TEST(Invariance, ReachesOnSimulatedGpus) {
+  if (simulatedTargets().empty())
+    GTEST_SKIP() << "another target was chosen";
+  for (const Case &which : attentionCases())
+    if (which.name == "attention_bf16_bf16_4_2x64_window20_reaches") {
+      auto compiled = compileCase(which, simulatedTargets().front(), stepsOfBatches(which));
+      ASSERT_TRUE(compiled);
+      checkInvariance(which, *compiled);
+    }
+}
 TEST(Invariance, Combine) { checkFamily(expertCases(), "combine", 5); }
 TEST(Invariance, Route) { checkFamily(expertCases(), "route", 12); }

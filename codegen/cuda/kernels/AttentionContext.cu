@@ -302,7 +302,7 @@ private:
       for (int i = 0; i < 8; ++i) {
         int half = i % 4 / 2, row = firstRow() + half * 8;
         if (row < work.rows())
-          storeElement<constants::result_type>(launch.buffers[kResultBuffer],
+          storeElement<constants::result_type>(launch.buffers[resultBuffer()],
                                                work.element(row) + elementOf(firstPair() + pair, i),
                                                sums[pair][i / 4][i % 4] / total.sum[half]);
       }

@@ -23,7 +23,8 @@ constexpr int kScoreStride = kTile + 8;
 static_assert(constants::shared_bytes == kStages * kStageBytes + kRows * kScoreStride * 4);
 static_assert(int(sizeof(MergeSpace)) <= kStages * kStageBytes, "merging takes the stages' memory");
 
-constexpr int kWorkspace = kResultBuffer + 1;
+/// Buffers behind the cache.
+constexpr int kResult = resultBuffer(), kWorkspace = kResult + 1;
 
 struct Stage {
   u8 *keys;
@@ -192,7 +193,7 @@ INGOT_DEVICE void storeMerged(const Launch &launch, const Work &work, MergeSpace
   auto store = [&](int row, int element, float value, float maximum, float sum) {
     if constexpr (constants::sinks != 0)
       value *= addSink(launch, work.firstHead + row, maximum, sum);
-    storeElement<constants::result_type>(launch.buffers[kResultBuffer], work.element(row) + element,
+    storeElement<constants::result_type>(launch.buffers[kResult], work.element(row) + element,
                                          value / sum);
   };
   constexpr i64 stride = i64(kHeads) * kPartFloats;
@@ -249,8 +250,8 @@ __device__ void run(const Launch &launch) {
         if constexpr (constants::sinks != 0)
           addSinks(launch, work, state, sums);
         forSums(work, sums, [&](int row, int half, int element, float value) {
-          storeElement<constants::result_type>(
-              launch.buffers[kResultBuffer], work.element(row) + element, value / state.sum[half]);
+          storeElement<constants::result_type>(launch.buffers[kResult], work.element(row) + element,
+                                               value / state.sum[half]);
         });
       }
       state.clear();

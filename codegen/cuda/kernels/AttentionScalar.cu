@@ -71,7 +71,7 @@ __device__ void run(const Launch &launch) {
   if constexpr (constants::sinks != 0)
     merge<kHeadDim>(total, {loadElement<constants::sink_type>(launch.buffers[5], head), 1, {}});
   total.forElements([&](float value, int element) {
-    storeElement<constants::result_type>(launch.buffers[kResultBuffer], first + element,
+    storeElement<constants::result_type>(launch.buffers[resultBuffer()], first + element,
                                          value / total.sum);
   });
 }

@@ -233,7 +233,7 @@ INGOT_DEVICE void scaleScores(const float *scales, i32 first, Seen row, Seen bel
         score *= scales[column];
       i32 position = first + column, own = i < 2 ? row.position : below.position;
       i32 last = own;
-      if constexpr (kHasReaches)
+      if constexpr (constants::reaches != 0)
         last = i < 2 ? row.last : below.last;
       bool isMasked = position > last || position < firstSeen(own);
       if constexpr (constants::softcap > 0)

@@ -12,9 +12,8 @@ namespace constants {
 using namespace absent; // what an op leaves out is found there
 }
 
-constexpr bool kHasReaches = constants::reaches != 0;
 /// The buffer of results: behind cache, sinks and reaches.
-constexpr int kResultBuffer = 5 + int(constants::sinks) + int(constants::reaches);
+INGOT_DEVICE constexpr int resultBuffer() { return int(5 + constants::sinks + constants::reaches); }
 
 /// Positions that a token attends to; 0: all before it.
 constexpr i32 kWindow = i32(constants::window);
@@ -36,8 +35,8 @@ INGOT_DEVICE i32 firstSeen(i32 position) {
 
 /// The last position that token `token` at `position` attends to.
 INGOT_DEVICE i32 lastSeen(const Launch &launch, i64 token, i32 position) {
-  if constexpr (!kHasReaches)
+  if constexpr (constants::reaches == 0)
     return position;
   else
-    return i32(most(position, launch.buffer<const i32>(kResultBuffer - 1)[token]));
+    return i32(most(position, launch.buffer<const i32>(resultBuffer() - 1)[token]));
 }

@@ -9,7 +9,7 @@ __device__ void run(const Launch &launch) {
   __shared__ Rotation rotation;
   i64 token = blockIdx.x;
   constexpr int behindScales = kStaticScales ? 7 : 6;
-  prepareRotation(launch.buffer<const i32>(kAxes > 1 ? behindScales : 1), token,
+  prepareRotation(launch.buffer<const i32>(constants::axes > 1 ? behindScales : 1), token,
                   launch.buffer<const float>(2), rotation);
   KvPlace place = kvPlaceOf(launch, launch.buffers[5], launch.buffer<const i32>(1),
                             launch.buffer<const i32>(3), launch.buffer<const i32>(4), token);
@@ -24,7 +24,7 @@ __device__ void run(const Launch &launch) {
       rotate<constants::input_type, constants::result_type>(rotation, launch.buffers[0], element,
                                                             head);
     if (index < queryHeads)
-      storeHead<constants::result_type>(launch.buffers[behindScales + (kAxes > 1)],
+      storeHead<constants::result_type>(launch.buffers[behindScales + (constants::axes > 1)],
                                         (token * queryHeads + index) * kHeadDim, head);
     else if (index < queryHeads + kKvHeads)
       appendHead(head, place.keys(), place.element(kvHead), place.keyScale(kvHead),

@@ -22,8 +22,6 @@ namespace constants {
 using namespace absent; // what an op leaves out is found there
 }
 
-constexpr int kAxes = int(constants::axes);
-
 /// The axis of frequency `i`.
 INGOT_DEVICE int axisOf(int i) {
   const u32 words[] = {u32(constants::axes_0), u32(constants::axes_1), u32(constants::axes_2),

@@ -18,10 +18,10 @@ struct Rotation {
 INGOT_DEVICE void prepareRotation(const i32 *positions, i64 token, const float *inverseFrequencies,
                                   Rotation &rotation) {
   constexpr float factor = float(constants::factor);
-  i32 position = positions[token * kAxes];
+  i32 position = positions[token * constants::axes];
   for (int i = int(threadIdx.x); i < kRotaryPairs; i += int(constants::threads)) {
-    if constexpr (kAxes > 1)
-      position = positions[token * kAxes + axisOf(i)];
+    if constexpr (constants::axes > 1)
+      position = positions[token * constants::axes + axisOf(i)];
     float angle = float(position) * inverseFrequencies[i];
     SineCosine exact = sineCosine(double(angle));
     rotation.cosines[i] = float(exact.cosine) * factor;

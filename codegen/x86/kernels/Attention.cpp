@@ -57,7 +57,8 @@ void attendRun(const Run &run) {
   clearTotals(run.rows(), layout.valueStride(), totals, run.scratch + layout.totalMaxima());
   int64_t last = 0, first = run.start(0, 0);
   for (int64_t i = 0; i < run.tokens; ++i) {
-    last = run.last(i) > last ? run.last(i) : last;
+    int32_t seen = run.last(i, run.positions()[i]);
+    last = seen > last ? seen : last;
     int64_t start = run.start(i * headsPerKvHead(), 0);
     first = start < first ? start : first;
   }

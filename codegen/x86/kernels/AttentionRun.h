@@ -36,13 +36,12 @@ struct Run {
   const int32_t *positions() const {
     return static_cast<const int32_t *>(launch->buffers[1]) + firstToken;
   }
-  /// The last position that token `token` of the run attends to.
-  int64_t last(int64_t token) const {
-    int32_t position = positions()[token];
+  /// The last position that token `token` of the run, at `position`, attends to.
+  int32_t last(int64_t token, int32_t position) const {
     if (!ingot_const_reaches)
       return position;
-    int32_t reach =
-        static_cast<const int32_t *>(launch->buffers[5 + ingot_const_sinks])[firstToken + token];
+    const void *reaches = launch->buffers[5 + ingot_const_sinks];
+    int32_t reach = static_cast<const int32_t *>(reaches)[firstToken + token];
     return reach > position ? reach : position;
   }
   int64_t rows() const { return tokens * headsPerKvHead(); }
@@ -55,7 +54,8 @@ struct Run {
   }
   /// How many of `count` positions from `begin` on row `row` attends to; may be below 1.
   int64_t limit(int64_t row, int64_t begin, int64_t count) const {
-    int64_t seen = last(row / headsPerKvHead()) + 1 - begin;
+    int32_t position = positions()[row / headsPerKvHead()];
+    int64_t seen = last(row / headsPerKvHead(), position) + 1 - begin;
     return seen < count ? seen : count;
   }
   /// The first of the positions from `begin` on that row `row` attends to, counted from there.
