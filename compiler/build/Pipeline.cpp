@@ -159,19 +159,26 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     engine::setAttribute<LlmDialect::Fp8AttentionAttrHelper>(module, UnitAttr::get(context));
 }
 
-/// Encoders have numbers beyond the range of f16, which becomes bf16 there.
+/// Encoders store f32 where their weights or the rest have it, else bf16: some have numbers beyond
+/// the range of f16.
 void annotateEncoder(ModuleOp module, const recipe::Recipe &recipe) {
   using llm::LlmDialect;
   auto encode = module.lookupSymbol<func::FuncOp>(schema::program::encode);
   if (!encode)
     return;
-  auto wide = TypeAttr::get(BFloat16Type::get(module.getContext()));
+  MLIRContext *context = module.getContext();
+  auto bf16 = TypeAttr::get(BFloat16Type::get(context)),
+       f32 = TypeAttr::get(Float32Type::get(context));
+  bool isWide = recipe.activations.store == recipe::NumberFormat::F32;
   encode.walk([&](Operation *op) {
-    if (llm::isQuantizableMatrix(op) && getElementTypeOrSelf(op->getResult(0)).isF16())
-      engine::setAttribute<LlmDialect::FormatAttrHelper>(op, wide);
+    if (!llm::isQuantizableMatrix(op))
+      return;
+    Type element = getElementTypeOrSelf(op->getResult(0));
+    isWide |= element.isF32() && isa<llm::WeightOp>(op);
+    if (element.isF16())
+      engine::setAttribute<LlmDialect::FormatAttrHelper>(op, bf16);
   });
-  if (recipe.activations.store == recipe::NumberFormat::F16)
-    engine::setAttribute<LlmDialect::StoreAttrHelper>(encode, wide);
+  engine::setAttribute<LlmDialect::StoreAttrHelper>(encode, isWide ? f32 : bf16);
 }
 
 /// Writes what the lockfile says of `target` into the module.

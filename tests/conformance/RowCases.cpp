@@ -470,8 +470,8 @@ static Case placeCase(const std::string &rows, const std::string &given, int64_t
         double own = inputs.arguments[0].tensor.at(row, column);
         if (place < 0)
           return own;
-        return rounded(elementType(rows),
-                       inputs.arguments[1].tensor.at(place, column) + (added ? own : 0));
+        const double placed = inputs.arguments[1].tensor.at(place, column);
+        return rounded(elementType(rows), added ? double(float(own) + float(placed)) : placed);
       },
       columns);
 }
@@ -588,7 +588,8 @@ std::vector<Case> conformance::rowCases() {
                              {"f16", "f32"},
                              {"f32", "f16"}})
     for (int64_t columns : {43, 172})
-      add(placeCase(rows, given, columns), columns == 43 && rows[0] != 'b');
+      for (bool added : {false, true})
+        add(placeCase(rows, given, columns, added), columns == 43 && rows[0] != 'b');
   for (int64_t group : {32, 128}) {
     add(quantizeCase("bf16", "i8", /*fixed=*/false, group));
     add(fusedNormCase("bf16", "i8", true, 5 * group, /*fixed=*/false, group));
