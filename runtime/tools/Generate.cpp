@@ -141,12 +141,10 @@ void addOptions(CommandLine &app, GenerateOptions &options) {
           .group("Conversations")
           .frequent();
   app.addOption("--image", options.images,
-                "a picture, PNG, JPEG or WebP, for the model's placeholder in the prompt; may be "
-                "repeated")
+                "a picture, for the prompt's placeholder; may be repeated")
       .oneValueEach()
       .needs(text)
-      .group("Text")
-      .frequent();
+      .group("Text");
   text.excludes(ids).excludes(file).excludes(chat);
   ids.excludes(file).excludes(chat);
   file.excludes(chat);
