@@ -5,6 +5,7 @@ import base64
 import json
 import mimetypes
 import subprocess
+import unittest
 
 import harness
 import pictures
@@ -41,6 +42,7 @@ def messages(case, part):
             for message in case["messages"]]
 
 
+@unittest.skipUnless(DATA.is_dir(), "../shared/data is absent")
 class ServedPictures(harness.BuildTest):
     engines = {}
     engine = pictures.PicturesTest.engine
