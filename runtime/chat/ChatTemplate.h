@@ -23,6 +23,8 @@ struct RenderedPrompt {
   /// Where the answer's own turn begins, behind the last words of others: markers that it opens
   /// with, and its first words where it is to go on.
   uint32_t answerBegin = 0;
+  /// What the conversation says of where its pictures come from, in the order of their places.
+  std::vector<std::string> images = {};
 };
 
 struct RenderSettings {

@@ -52,9 +52,13 @@ const ChatTemplates::Entry *ChatTemplates::find(std::string_view name) const {
 Result<RenderedPrompt> ChatTemplates::render(const Json &body, const RenderSettings &settings,
                                              std::string_view name) const {
   const Result<Conversation> conversation = Conversation::read(body);
-  if (!conversation.ok())
-    return conversation.status();
-  const bool forTools = name.empty() && !conversation->tools.is_null() && find("tool_use");
+  return conversation.ok() ? render(*conversation, settings, name) : conversation.status();
+}
+
+Result<RenderedPrompt> ChatTemplates::render(const Conversation &conversation,
+                                             const RenderSettings &settings,
+                                             std::string_view name) const {
+  const bool forTools = name.empty() && !conversation.tools.is_null() && find("tool_use");
   const std::string_view chosen = forTools ? "tool_use" : name.empty() ? "default" : name;
   const Entry *entry = find(chosen);
   if (!entry) {
@@ -68,8 +72,7 @@ Result<RenderedPrompt> ChatTemplates::render(const Json &body, const RenderSetti
   }
   if (!entry->compiled.ok())
     return entry->compiled.status();
-  return renderConversation(*conversation, *entry->compiled, entry->traits, specialTokens,
-                            settings);
+  return renderConversation(conversation, *entry->compiled, entry->traits, specialTokens, settings);
 }
 
 std::vector<std::string_view> ChatTemplates::names() const {

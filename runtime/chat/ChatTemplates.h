@@ -31,6 +31,11 @@ public:
                                 const RenderSettings &settings = {},
                                 std::string_view name = {}) const;
 
+  /// The same of a body that was read.
+  Result<RenderedPrompt> render(const Conversation &conversation,
+                                const RenderSettings &settings = {},
+                                std::string_view name = {}) const;
+
   bool empty() const { return all.empty(); }
   std::vector<std::string_view> names() const;
 

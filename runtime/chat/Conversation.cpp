@@ -22,7 +22,44 @@ bool isPart(const Json &part) {
          part.contains("text") && part["text"].is_string();
 }
 
-Status checkContent(const std::string &where, const Json &content) {
+/// Where a picture comes from, in any of the forms that clients write: OpenAI's chats and
+/// responses, and that of templates.
+std::string *pictureSource(Json &part, const std::string &type) {
+  for (const char *name : {"image_url", "image", "url"}) {
+    if (!part.contains(name) || (type == "image_url" && name != std::string_view("image_url")))
+      continue;
+    Json *source = &part[name];
+    if (source->is_object() && source->contains("url"))
+      source = &(*source)["url"];
+    return source->is_string() ? &source->get_ref<std::string &>() : nullptr;
+  }
+  return nullptr;
+}
+
+/// How closely a picture is to be looked at: its size alone decides that here.
+bool isDetail(const Json &detail) {
+  return detail.is_null() || detail == "auto" || detail == "low" || detail == "high";
+}
+
+Status takePicture(const std::string &where, Json &part, std::vector<std::string> &images) {
+  const std::string type = part["type"];
+  std::string *source = pictureSource(part, type);
+  if (!source || source->empty())
+    return part.contains("file_id")
+               ? wrongField(where + ".file_id", "left out: the picture itself is needed, as a "
+                                                "data: URL")
+               : wrongField(where + (type == "image" ? ".image" : ".image_url"),
+                            "the data: URL of a picture");
+  const Json &url = part.contains("image_url") ? part["image_url"] : part;
+  for (const Json *holder : {&url, static_cast<const Json *>(&part)})
+    if (holder->is_object() && holder->contains("detail") && !isDetail((*holder)["detail"]))
+      return wrongField(where + ".detail", "\"auto\", \"low\" or \"high\"");
+  images.push_back(std::move(*source));
+  part = {{"type", "image"}, {pictureNumber, images.size() - 1}};
+  return Status::success();
+}
+
+Status takeContent(const std::string &where, Json &content, std::vector<std::string> &images) {
   if (content.is_null() || content.is_string())
     return Status::success();
   if (!content.is_array())
@@ -32,6 +69,11 @@ Status checkContent(const std::string &where, const Json &content) {
     if (!content[i].is_object() || !content[i].contains("type") || !content[i]["type"].is_string())
       return wrongField(part, "an object with a type");
     const std::string &type = content[i]["type"].get_ref<const std::string &>();
+    if (type == "image_url" || type == "input_image" || type == "image") {
+      if (Status status = takePicture(part, content[i], images); !status.ok())
+        return status;
+      continue;
+    }
     if (type != "text")
       return wrongField(part + ".type", "\"text\": parts of type \"" + type + "\" are not served");
     if (!isPart(content[i]))
@@ -40,11 +82,11 @@ Status checkContent(const std::string &where, const Json &content) {
   return Status::success();
 }
 
-Status checkMessage(const std::string &where, const Json &message) {
+Status takeMessage(const std::string &where, Json &message, std::vector<std::string> &images) {
   if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
     return wrongField(where, "an object with a role");
   if (message.contains("content"))
-    if (Status status = checkContent(where + ".content", message["content"]); !status.ok())
+    if (Status status = takeContent(where + ".content", message["content"], images); !status.ok())
       return status;
   if (!message.contains("tool_calls") || message["tool_calls"].is_null())
     return Status::success();
@@ -135,6 +177,14 @@ const ContentForms &formsOf(const Turn &turn, const TemplateTraits &traits) {
                                                    : traits.user;
 }
 
+Status noPlaceForPictures(const Turn &turn, const std::string &place) {
+  return Status::error("INGOT-E6077",
+                       "messages[" + std::to_string(turn.index) +
+                           "].content has pictures, and the chat template has no place for them " +
+                           place,
+                       "leave them out, or take a template with pictures");
+}
+
 /// What stands for nothing beside calls: what came, where the template takes it.
 void normalizeNothing(Json &message, const TemplateTraits &traits) {
   const bool isAbsent = !message.contains("content");
@@ -149,21 +199,36 @@ void normalizeNothing(Json &message, const TemplateTraits &traits) {
     message.erase("content");
 }
 
-void normalizeContent(Turn &turn, const TemplateTraits &traits) {
+Status normalizeContent(Turn &turn, const TemplateTraits &traits) {
   Json &message = turn.message;
+  const ContentForms &forms = formsOf(turn, traits);
+  if (hasPictures(message))
+    return forms.images ? Status::success()
+                        : noPlaceForPictures(turn, "in messages of the role " +
+                                                       message["role"].get<std::string>());
   // What an assistant refused with is what it said.
   if (hasText(message, "refusal") && contentText(message).empty())
     message["content"] = message["refusal"];
   if (turn.hasCalls() && contentText(message).empty())
-    return normalizeNothing(message, traits);
+    return normalizeNothing(message, traits), Status::success();
   Json &content = message["content"];
   if (content.is_null())
     content = "";
-  const ContentForms &forms = formsOf(turn, traits);
   if (content.is_array() && !forms.parts)
     content = contentText(message);
   else if (content.is_string() && !forms.text)
     content = Json::array({{{"type", "text"}, {"text", content}}});
+  return Status::success();
+}
+
+/// Takes the numbers of a message's pictures from it: a template might print them.
+void takeNumbers(Json &message, std::vector<size_t> &numbers) {
+  if (hasPictures(message))
+    for (Json &part : message["content"])
+      if (isPicture(part)) {
+        numbers.push_back(part[pictureNumber].get<size_t>());
+        part.erase(pictureNumber);
+      }
 }
 
 void normalizeReasoning(Json &message, const TemplateTraits &traits) {
@@ -201,7 +266,8 @@ Result<Conversation> Conversation::read(const Json &body) {
     return wrongField("messages", "a list of at least one message");
   made.messages = body["messages"];
   for (size_t i = 0; i < made.messages.size(); ++i)
-    if (Status status = checkMessage("messages[" + std::to_string(i) + "]", made.messages[i]);
+    if (Status status =
+            takeMessage("messages[" + std::to_string(i) + "]", made.messages[i], made.images);
         !status.ok())
       return status;
   for (const auto &[name, list] : {std::pair("tools", &made.tools), {"documents", &made.documents}})
@@ -239,6 +305,8 @@ Result<ConversationVariables> Conversation::variablesFor(const TemplateTraits &t
   for (size_t i = 0; i < messages.size(); ++i) {
     turns.push_back({messages[i], i});
     normalizeCalls(turns.back().message, traits);
+    if (turns.back().hasCalls() && hasPictures(messages[i]))
+      return noPlaceForPictures(turns.back(), "beside calls");
   }
   if (Status status = pairResults(turns); !status.ok())
     return status;
@@ -248,12 +316,14 @@ Result<ConversationVariables> Conversation::variablesFor(const TemplateTraits &t
   else
     sayCallsAsText(turns, *traits.tools, traits.knowsResults);
   joinRepeats(turns, traits);
-  ConversationVariables made = {variables, {}, {}};
+  ConversationVariables made = {variables, {}, {}, {}};
   tellEffort(made.all, effort, traits);
   Json &given = made.all["messages"] = Json::array();
   for (Turn &turn : turns) {
-    normalizeContent(turn, traits);
+    if (Status status = normalizeContent(turn, traits); !status.ok())
+      return status;
     normalizeReasoning(turn.message, traits);
+    takeNumbers(turn.message, made.pictures);
     given.push_back(std::move(turn.message));
     made.indices.push_back(turn.index);
     made.own.push_back(std::move(turn.own));

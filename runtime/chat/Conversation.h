@@ -15,13 +15,16 @@ namespace ingot::runtime {
 struct ConversationVariables {
   nlohmann::ordered_json all;
   std::vector<size_t> indices; ///< of each message in `all`: that of the request's
-  /// Of each message: the parts of its only text that nobody wrote.
+  /// Of each message: the parts of its texts, one behind the other, that nobody wrote.
   std::vector<std::vector<Span>> own;
+  std::vector<size_t> pictures; ///< Conversation::images as they stand in the messages
 };
 
 /// What the fields of a chat request's body say of its prompt; other fields are left alone.
 struct Conversation {
-  nlohmann::ordered_json messages;  ///< a list of objects, each with a role
+  /// A list of objects, each with a role; parts of their contents are text or {"type": "image"}.
+  nlohmann::ordered_json messages;
+  std::vector<std::string> images;  ///< where the pictures come from, in the order of their parts
   nlohmann::ordered_json tools;     ///< a list, or null
   nlohmann::ordered_json documents; ///< a list, or null
   nlohmann::ordered_json variables; ///< of chat_template_kwargs
@@ -33,7 +36,7 @@ struct Conversation {
   static Result<nlohmann::ordered_json> parse(std::string_view body);
 
   /// Reads `body`: messages, tools, documents, add_generation_prompt, continue_final_message,
-  /// chat_template_kwargs, reasoning_effort. Text parts are the only ones. INGOT-E6071: a field is
+  /// chat_template_kwargs, reasoning_effort. Parts are text or pictures. INGOT-E6071: a field is
   /// missing, malformed, or of no kind that is served; it is named.
   static Result<Conversation> read(const nlohmann::ordered_json &body);
 
@@ -46,6 +49,7 @@ struct Conversation {
   /// - the effort is told as Effort.h says;
   /// - reasoning has the names `reasoning` and `reasoning_content`.
   /// INGOT-E6071: results without a call. INGOT-E6072: tools for a template without them.
+  /// INGOT-E6077: pictures in a message of a role in which it prints none, or beside calls.
   Result<ConversationVariables> variablesFor(const TemplateTraits &traits) const;
 };
 

@@ -30,9 +30,24 @@ const std::string *lastText(const Json &message) {
   const std::string *last = nullptr;
   if (content.is_array())
     for (const Json &part : content)
-      if (const auto &text = part["text"].get_ref<const std::string &>(); !last || !isBlank(text))
-        last = &text;
+      if (!isPicture(part))
+        if (const auto &text = part["text"].get_ref<const std::string &>(); !last || !isBlank(text))
+          last = &text;
   return last;
+}
+
+/// Calls visit(text, size of those before it) for each text of a content.
+template <class Visit> void forTexts(const Json &content, Visit visit) {
+  uint32_t before = 0;
+  if (content.is_string())
+    visit(content.get_ref<const std::string &>(), before);
+  else
+    for (const Json &part : content)
+      if (!isPicture(part)) {
+        const auto &text = part["text"].get_ref<const std::string &>();
+        visit(text, before);
+        before += uint32_t(text.size());
+      }
 }
 
 /// Where the last byte of `text` that is no white space stands for the last time, and what of the
@@ -79,6 +94,8 @@ public:
       return std::move(rendered).status();
     prompt = std::move(*rendered);
     prompt.answerBegin = prompt.input.empty() ? 0 : prompt.input.back().end;
+    for (const size_t picture : variables.pictures)
+      prompt.images.push_back(conversation.images[picture]);
     if (Status status = cut(); !status.ok())
       return status;
     findLost(traits.thoughtsEnd);
@@ -105,6 +122,8 @@ private:
       return Status::success();
     if (!conversation.messages.back().value("tool_calls", Json()).empty())
       return cannotGoOn("has calls");
+    if (hasPictures(conversation.messages.back()))
+      return cannotGoOn("has pictures");
     const std::string *text = lastText(variables.all["messages"].back());
     if (!text || text->empty())
       return cannotGoOn("has no text");
@@ -125,16 +144,20 @@ private:
     for (size_t i = 0; i < variables.own.size(); ++i) {
       if (variables.own[i].empty())
         continue;
-      // Both are in the order of the text.
+      // Both are in the order of the texts.
       auto own = variables.own[i].begin();
-      for (const Placed &place : provenance.placesOf(*lastText(variables.all["messages"][i]))) {
-        while (own != variables.own[i].end() && own->end <= place.given.begin)
-          ++own;
-        for (auto at = own; at != variables.own[i].end() && at->begin < place.given.end; ++at)
-          none.push_back(
-              {place.prompt.begin + std::max(at->begin, place.given.begin) - place.given.begin,
-               place.prompt.begin + std::min(at->end, place.given.end) - place.given.begin});
-      }
+      const auto end = variables.own[i].end();
+      forTexts(
+          variables.all["messages"][i]["content"], [&](const std::string &text, uint32_t before) {
+            for (const Placed &place : provenance.placesOf(text)) {
+              const Span given = {place.given.begin + before, place.given.end + before};
+              while (own != end && own->end <= given.begin)
+                ++own;
+              for (auto at = own; at != end && at->begin < given.end; ++at)
+                none.push_back({place.prompt.begin + std::max(at->begin, given.begin) - given.begin,
+                                place.prompt.begin + std::min(at->end, given.end) - given.begin});
+            }
+          });
     }
     std::ranges::sort(none, {}, &Span::begin);
     std::vector<Span> kept;
@@ -204,7 +227,7 @@ Conversation withoutBlankEnd(const Conversation &conversation) {
 bool endsBlank(const Conversation &conversation) {
   const Json &last = conversation.messages.back();
   return conversation.continueFinalMessage && conversation.messages.size() > 1 &&
-         last["role"] == "assistant" && isBlank(contentText(last)) &&
+         last["role"] == "assistant" && isBlank(contentText(last)) && !hasPictures(last) &&
          last.value("tool_calls", Json()).empty() && last.value("reasoning", Json()).empty() &&
          last.value("reasoning_content", Json()).empty();
 }

@@ -2,6 +2,9 @@
 // Templates and families of answers, found once; prompts, made for each turn.
 #include "runtime/chat/Dialogue.h"
 
+#include "runtime/serving/pictures/PictureReader.h"
+#include "runtime/serving/pictures/PictureWords.h"
+
 #include <algorithm>
 
 namespace ingot::runtime {
@@ -24,8 +27,10 @@ static Status chooseFamily(const std::string &name, const char *option,
                        "use one of " + names);
 }
 
-Result<Dialogue> Dialogue::make(const Tokenizer *tokenizer, const DialogueOptions &options) {
+Result<Dialogue> Dialogue::make(const Tokenizer *tokenizer, const DialogueOptions &options,
+                                const schema::Images *images) {
   Dialogue dialogue;
+  dialogue.images = images;
   dialogue.tokenizer = tokenizer;
   dialogue.name = options.templateName;
   if (tokenizer && options.templateName.empty()) {
@@ -56,7 +61,12 @@ Result<RenderedPrompt> Dialogue::render(const nlohmann::ordered_json &conversati
                                         std::string_view name) const {
   if (!tokenizer)
     return Status::error("INGOT-E6008", "the engine has no tokenizer", "work with token ids");
-  return templates.render(conversation, settings, name);
+  const Result<Conversation> read = Conversation::read(conversation);
+  if (!read.ok())
+    return read.status();
+  if (!read->images.empty() && !images)
+    return noPictures();
+  return templates.render(*read, settings, name);
 }
 
 bool Dialogue::knowsEffort() const {
@@ -66,16 +76,36 @@ bool Dialogue::knowsEffort() const {
   });
 }
 
+Result<PromptPictures> Dialogue::readPictures(const std::vector<std::string> &sources,
+                                              const ReadPicture &read) const {
+  PromptPictures pictures;
+  for (const std::string &source : sources) {
+    if (!read)
+      return noPictures();
+    Result<std::shared_ptr<const PromptPicture>> picture = read(source);
+    if (!picture.ok())
+      return std::move(picture).status().in("picture " + std::to_string(pictures.size() + 1));
+    pictures.push_back(*std::move(picture));
+  }
+  return pictures;
+}
+
 Result<Dialogue::Turn> Dialogue::begin(const nlohmann::ordered_json &conversation,
                                        AnswerSettings settings, const RenderSettings &rendering,
-                                       std::string_view name) const {
+                                       std::string_view name, const ReadPicture &read) const {
   Result<RenderedPrompt> prompt = render(conversation, rendering, name);
   if (!prompt.ok())
     return std::move(prompt).status();
-  Result<std::vector<int32_t>> tokens = tokenizer->encodePrompt(prompt->text, prompt->input);
+  Result<PromptPictures> pictures = readPictures(prompt->images, read);
+  if (!pictures.ok())
+    return std::move(pictures).status();
+  Result<std::vector<int32_t>> tokens =
+      images
+          ? encodeWithPictures(*tokenizer, prompt->text, prompt->input, false, *pictures, *images)
+          : tokenizer->encodePrompt(prompt->text, prompt->input);
   if (!tokens.ok())
     return std::move(tokens).status();
-  Turn turn = {std::move(*tokens), {}, chosen, std::move(settings)};
+  Turn turn = {std::move(*tokens), std::move(*pictures), {}, chosen, std::move(settings)};
   turn.settings.calls = !turn.settings.tools.empty();
   for (const AnswerFamily *family : {turn.families.tools, turn.families.reasoning})
     for (std::string_view marker : markers(*family))

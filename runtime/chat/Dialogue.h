@@ -5,6 +5,10 @@
 #include "runtime/chat/AnswerEvent.h"
 #include "runtime/chat/AnswerFamilies.h"
 #include "runtime/chat/ChatTemplates.h"
+#include "runtime/schema/Engine_generated.h"
+#include "runtime/serving/pictures/PromptPicture.h"
+
+#include <functional>
 
 namespace ingot::runtime {
 
@@ -15,15 +19,18 @@ struct DialogueOptions {
   std::string reasoningParser; ///< likewise
 };
 
-/// Immutable, so threads may share it. The tokenizer must outlive it.
+/// Immutable, so threads may share it. The tokenizer, and the engine's table, must outlive it.
 class Dialogue {
 public:
-  /// `tokenizer` may be null: then there are no conversations. INGOT-E7222: there is no such
-  /// family. Others: ChatTemplates::of.
-  static Result<Dialogue> make(const Tokenizer *tokenizer, const DialogueOptions &options);
+  /// `tokenizer` may be null: then there are no conversations. `images`: what the engine says of
+  /// pictures; null: it takes none. INGOT-E7222: there is no such family. Others:
+  /// ChatTemplates::of.
+  static Result<Dialogue> make(const Tokenizer *tokenizer, const DialogueOptions &options,
+                               const schema::Images *images = nullptr);
 
   /// The prompt of a conversation, as the body of a chat request has it. INGOT-E6008: there is no
-  /// tokenizer. Others: ChatTemplates::render, which takes the rest.
+  /// tokenizer. INGOT-E6814: it has pictures, and the engine takes none. Others:
+  /// ChatTemplates::render, which takes the rest.
   Result<RenderedPrompt> render(const nlohmann::ordered_json &conversation,
                                 const RenderSettings &settings = {},
                                 std::string_view name = {}) const;
@@ -37,17 +44,26 @@ public:
   /// What there is to compute, and how the answer is read.
   struct Turn {
     std::vector<int32_t> tokens;      ///< of the prompt
+    PromptPictures pictures;          ///< that it has the tokens of
     std::vector<int32_t> keptSpecial; ///< the answer's text is to have these special tokens
     AnswerFamilies families;
     AnswerSettings settings;
   };
-  /// `settings`: but for the prompt's end. Without tools in them calls stay text. Errors as
-  /// `render`, and Tokenizer::encodePrompt.
+  /// Makes a picture of what a message says of where it comes from.
+  using ReadPicture =
+      std::function<Result<std::shared_ptr<const PromptPicture>>(const std::string &source)>;
+  /// `settings`: but for the prompt's end. Without tools in them calls stay text. Without `read`
+  /// pictures are refused. Errors as `render`, `read`, and encodeWithPictures.
   Result<Turn> begin(const nlohmann::ordered_json &conversation, AnswerSettings settings,
-                     const RenderSettings &rendering = {}, std::string_view name = {}) const;
+                     const RenderSettings &rendering = {}, std::string_view name = {},
+                     const ReadPicture &read = {}) const;
 
 private:
+  Result<PromptPictures> readPictures(const std::vector<std::string> &sources,
+                                      const ReadPicture &read) const;
+
   const Tokenizer *tokenizer = nullptr;
+  const schema::Images *images = nullptr;
   ChatTemplates templates;
   std::string name;
   AnswerFamilies chosen = {&noFamily(), &noFamily()};

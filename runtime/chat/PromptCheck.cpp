@@ -2,6 +2,8 @@
 // Goes through messages as a template gets them, and asks for each string where it came to stand.
 #include "runtime/chat/PromptCheck.h"
 
+#include "runtime/chat/Turn.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -61,7 +63,8 @@ private:
     if (content.is_array())
       for (const Json &part : content)
         // That a part is one shows where it is printed as it is.
-        if (!isThere(part["text"].get_ref<const std::string &>(), mayHaveThoughts) ||
+        if ((!isPicture(part) &&
+             !isThere(part["text"].get_ref<const std::string &>(), mayHaveThoughts)) ||
             !provenance.placesOf(part["type"].get_ref<const std::string &>()).empty())
           return false;
     return true;

@@ -73,7 +73,12 @@ private:
   /// The forms of the content that `conversation` puts into a message; the user's where it renders
   /// with neither.
   template <class Make> ContentForms formsOf(const Make &conversation) const {
-    const ContentForms forms = {says(conversation("1")), says(conversation(Trial::parts()))};
+    ContentForms forms = {says(conversation("1")), says(conversation(Trial::parts()))};
+    Json pictured = Trial::parts();
+    pictured.insert(pictured.begin(), Json{{"type", "image"}});
+    forms.images = forms.parts && says(conversation(pictured)) &&
+                   trial.prompt(conversation(pictured), tools) !=
+                       trial.prompt(conversation(Trial::parts()), tools);
     return forms.text || forms.parts ? forms : traits.user;
   }
 
@@ -148,6 +153,7 @@ private:
     traits.knowsThinking =
         has(chatTemplate.source(), ".thinking") && !has(chatTemplate.source(), "reasoning_content");
     traits.knowsToolCalls = findCall();
+    traits.tool.images = false;
     if (!traits.knowsToolCalls) {
       traits.knowsResults =
           says(Json::array({user(), assistant(), say(Trial::result(0, "1"), traits.tool), user()}));

@@ -16,8 +16,9 @@ inline constexpr std::array<std::string_view, 7> effortScale = {"none", "minimal
 
 /// How a template takes the content of a role's messages without losing any of it.
 struct ContentForms {
-  bool text = true;   ///< a string
-  bool parts = false; ///< a list of {"type": "text", "text": ...}
+  bool text = true;    ///< a string
+  bool parts = false;  ///< a list of {"type": "text", "text": ...}
+  bool images = false; ///< {"type": "image"} in such a list makes something of the prompt
 };
 
 struct TemplateTraits {

@@ -28,8 +28,8 @@ struct ChatRequest {
   bool includeReasoning = true; ///< what the model thinks is part of the response
 };
 
-/// Reads a body, which is an object. Errors as of readCompletionRequest; parts of messages that are
-/// no text are not served.
+/// Reads a body, which is an object. Errors as of readCompletionRequest; parts of messages are text
+/// or pictures.
 OrError<ChatRequest> readChatRequest(const Json &body, const SamplingParameters &defaults);
 
 /// A request of which nothing has been read.

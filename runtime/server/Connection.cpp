@@ -151,7 +151,7 @@ void Connection::expectWithin(int64_t limit) {
 void Connection::readHeader() {
   parser.emplace();
   parser->header_limit(uint32_t(site.options.maxHeader));
-  parser->body_limit(site.options.maxBody);
+  parser->body_limit(site.router.mostBody());
   extensions.left = size_t(site.options.maxHeader);
   parser->on_chunk_header(extensions);
   head = {};
@@ -181,7 +181,7 @@ ApiError Connection::headerError(ErrorCode error) const {
   if (error == http::error::body_limit)
     return {413,
             "INGOT-E7209",
-            "the body has more than " + std::to_string(site.options.maxBody) +
+            "the body has more than " + std::to_string(site.router.mostBody()) +
                 " bytes; send a shorter prompt, or fewer",
             {}};
   if (error == boost::system::errc::not_enough_memory)
@@ -303,13 +303,19 @@ void Connection::turnAway() {
   reject({503, "INGOT-E7219", "this server has all the connections that it takes; try again", {}});
 }
 
+/// Pictures wait for each other, and each may take long. A word may be written in escapes.
+static bool isQuick(std::string_view body, bool takesPictures) {
+  return body.size() <= quickBody &&
+         !(takesPictures && (body.find("image") != body.npos || body.find("\\u") != body.npos));
+}
+
 void Connection::dispatch() {
   ArrivingBody::value_type body = parser->release().body();
   parser.reset();
   head.request.body = std::move(body.text);
   std::shared_ptr<ConnectionExchange> opened = open(std::move(head.request), head.keepAlive);
   watch();
-  if (opened->request.body.size() <= quickBody)
+  if (isQuick(opened->request.body, site.router.takesPictures()))
     return site.router.handle(opened);
   body.room.keep();
   net::post(site.workers, [&site = site, opened, room = std::move(body.room)]() mutable {

@@ -12,10 +12,14 @@ namespace {
 /// What the client gave is wrong; every other code is an error of this side.
 constexpr std::string_view clientErrors[] = {
     "INGOT-E6003", "INGOT-E6004", "INGOT-E6005", "INGOT-E6006", "INGOT-E6007", "INGOT-E6008",
-    "INGOT-E6012", "INGOT-E6034", "INGOT-E6401", "INGOT-E6402", "INGOT-E6403", "INGOT-E6405",
-    "INGOT-E6601", "INGOT-E6602", "INGOT-E6603", "INGOT-E6604", "INGOT-E6605", "INGOT-E6607",
-    "INGOT-E6608", "INGOT-E6610", "INGOT-E6611", "INGOT-E6612", "INGOT-E6613", "INGOT-E6614",
-    "INGOT-E6620", "INGOT-E6621", "INGOT-E6622", "INGOT-E6623"};
+    "INGOT-E6012", "INGOT-E6026", "INGOT-E6034", "INGOT-E6401", "INGOT-E6402", "INGOT-E6403",
+    "INGOT-E6405", "INGOT-E6601", "INGOT-E6602", "INGOT-E6603", "INGOT-E6604", "INGOT-E6605",
+    "INGOT-E6607", "INGOT-E6608", "INGOT-E6610", "INGOT-E6611", "INGOT-E6612", "INGOT-E6613",
+    "INGOT-E6614", "INGOT-E6620", "INGOT-E6621", "INGOT-E6622", "INGOT-E6623", "INGOT-E6801",
+    "INGOT-E6802", "INGOT-E6803", "INGOT-E6804", "INGOT-E6805", "INGOT-E6808", "INGOT-E6809",
+    "INGOT-E6811", "INGOT-E6812", "INGOT-E6813", "INGOT-E6814", "INGOT-E6815"};
+
+bool isOfPictures(std::string_view code) { return code.starts_with("INGOT-E68"); }
 
 /// Of what a request says its answer looks like, in whatever field it says so.
 bool isOfForms(std::string_view code) { return code.starts_with("INGOT-E66"); }
@@ -87,7 +91,7 @@ const char *openAiCode(const ApiError &error) {
 
 } // namespace
 
-bool isOfTemplates(std::string_view code) { return code >= "INGOT-E6060" && code <= "INGOT-E6076"; }
+bool isOfTemplates(std::string_view code) { return code >= "INGOT-E6060" && code <= "INGOT-E6077"; }
 
 ApiError apiError(const Status &status) {
   ApiError error = {
@@ -98,7 +102,7 @@ ApiError apiError(const Status &status) {
                                                              parameter.size());
   else if (error.code == "INGOT-E6071")
     error.field = error.message.substr(0, error.message.find(" must be "));
-  else if (isOfTemplates(error.code))
+  else if (isOfTemplates(error.code) || (error.status == 400 && isOfPictures(error.code)))
     error.field = "messages";
   else if (error.status == 400 && error.code != "INGOT-E6034" && !isOfForms(error.code))
     error.field = "prompt";

@@ -62,7 +62,8 @@ private:
     Result<std::unique_ptr<Session>> session = Session::open(options.engine, options.session);
     if (!session.ok())
       return std::move(session).status();
-    Result<Dialogue> dialogue = makeDialogue((*session)->tokenizer(), options.dialogue);
+    Result<Dialogue> dialogue =
+        makeDialogue((*session)->tokenizer(), options.dialogue, (*session)->images());
     if (!dialogue.ok())
       return std::move(dialogue).status();
     isOnCpu = (*session)->engine().device().loads(CodeKind::HostSharedObject);

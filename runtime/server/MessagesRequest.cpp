@@ -7,6 +7,8 @@
 
 #include "runtime/server/ContextEdits.h"
 
+#include <algorithm>
+
 namespace ingot::runtime {
 namespace {
 
@@ -60,6 +62,20 @@ const BodyFields<Reading> &ownFields() {
   return fields;
 }
 
+/// A picture as a part of a chat's message.
+OrError<Json> readPicture(const Json &block, const std::string &where) {
+  const Json source = block.value("source", Json());
+  const std::string type = wordOf(source, "type"), media = wordOf(source, "media_type");
+  if (type != "base64" && !type.empty())
+    return unservedError(where + ".source.type " + type, true, ": pictures are not fetched");
+  if (type.empty() || !media.starts_with("image/") || !source.value("data", Json()).is_string())
+    return fieldError(where + ".source", "an object of the type base64 with a media_type, as "
+                                         "image/png, and data");
+  std::string url = "data:" + media + ";base64,";
+  url += source["data"].get_ref<const std::string &>();
+  return Json{{"type", "image_url"}, {"image_url", {{"url", std::move(url)}}}};
+}
+
 /// Text of a string or of blocks; `error` is set where there is something else.
 std::string textOfBlocks(const Json &content, const std::string &where,
                          std::optional<ApiError> &error) {
@@ -79,6 +95,28 @@ std::string textOfBlocks(const Json &content, const std::string &where,
     text += (text.empty() || part.empty() ? "" : "\n") + part;
   }
   return text;
+}
+
+/// What a tool gave: text, or with pictures a list of parts.
+Json resultOf(const Json &content, const std::string &where, std::optional<ApiError> &error) {
+  auto isImage = [](const Json &block) { return wordOf(block, "type") == "image"; };
+  if (!content.is_array() || std::none_of(content.begin(), content.end(), isImage))
+    return textOfBlocks(content, where, error);
+  Json parts = Json::array();
+  for (size_t i = 0; i < content.size() && !error; ++i) {
+    std::string field = where + '[' + std::to_string(i) + ']';
+    if (isImage(content[i])) {
+      OrError<Json> picture = readPicture(content[i], field);
+      if (ApiError *refused = std::get_if<ApiError>(&picture))
+        error = std::move(*refused);
+      else
+        parts.push_back(std::move(std::get<Json>(picture)));
+      continue;
+    }
+    std::string text = textOfBlocks(Json::array({content[i]}), where, error);
+    parts.push_back({{"type", "text"}, {"text", std::move(text)}});
+  }
+  return parts;
 }
 
 /// The messages that one message becomes.
@@ -110,6 +148,11 @@ private:
       if (!take(block.value("text", Json()), text))
         return fieldError(where + ".text", "a string");
       own["content"].push_back({{"type", "text"}, {"text", text}});
+    } else if (type == "image" && role == "user") {
+      OrError<Json> picture = readPicture(block, where);
+      if (ApiError *error = std::get_if<ApiError>(&picture))
+        return std::move(*error);
+      own["content"].push_back(std::move(std::get<Json>(picture)));
     } else if (type == "thinking" && assistant) {
       if (!take(block.value("thinking", Json()), text))
         return fieldError(where + ".thinking", "a string");
@@ -140,8 +183,8 @@ private:
     if (!take(block.value("tool_use_id", Json()), id))
       return fieldError(where + ".tool_use_id", "a string");
     std::optional<ApiError> error;
-    std::string text = textOfBlocks(block.value("content", Json()), where + ".content", error);
-    messages.push_back({{"role", "tool"}, {"tool_call_id", id}, {"content", text}});
+    Json content = resultOf(block.value("content", Json()), where + ".content", error);
+    messages.push_back({{"role", "tool"}, {"tool_call_id", id}, {"content", std::move(content)}});
     return error;
   }
 
@@ -152,7 +195,8 @@ private:
       return;
     Json message = {{"role", role}, {"content", own.value("content", Json(""))}};
     // One text is a string to every template.
-    if (message["content"].is_array() && message["content"].size() == 1)
+    if (message["content"].is_array() && message["content"].size() == 1 &&
+        message["content"][0].contains("text"))
       message["content"] = Json(message["content"][0]["text"]);
     for (const char *name : {"reasoning_content", "tool_calls"})
       if (own.contains(name))

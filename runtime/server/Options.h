@@ -32,7 +32,7 @@ struct ServerOptions {
 
   int64_t ioThreads = 2;
   int64_t maxConnections = 4096;
-  uint64_t maxBody = 4 << 20;               ///< bytes
+  uint64_t maxBody = 0; ///< bytes; 0: 4 MiB, or 32 MiB of an engine that takes pictures
   uint64_t maxBodies = uint64_t(256) << 20; ///< bytes of all bodies that are being received
   int64_t maxHeader = 16 << 10;             ///< bytes
   int64_t headerSeconds = 10;

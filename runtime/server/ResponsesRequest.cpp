@@ -127,6 +127,34 @@ std::optional<ApiError> readText(const Json &content, const std::string &where, 
   return std::nullopt;
 }
 
+/// Text, or with pictures a list of parts as chats have them.
+std::optional<ApiError> readContent(const Json &content, const std::string &where, Json &into) {
+  auto isImage = [](const Json &part) { return wordOf(part, "type") == "input_image"; };
+  if (!content.is_array() || std::none_of(content.begin(), content.end(), isImage)) {
+    std::string text;
+    std::optional<ApiError> error = readText(content, where, text);
+    into = std::move(text);
+    return error;
+  }
+  into = Json::array();
+  for (size_t i = 0; i < content.size(); ++i) {
+    if (isImage(content[i])) {
+      if (!content[i].value("image_url", Json()).is_string())
+        return content[i].contains("file_id")
+                   ? unservedError(where + '[' + std::to_string(i) + "].file_id", true)
+                   : fieldError(where + '[' + std::to_string(i) + "].image_url",
+                                "the data: URL of a picture");
+      into.push_back(content[i]);
+      continue;
+    }
+    std::string text;
+    if (std::optional<ApiError> error = readText(Json::array({content[i]}), where, text))
+      return error;
+    into.push_back({{"type", "text"}, {"text", std::move(text)}});
+  }
+  return std::nullopt;
+}
+
 /// Messages from items, of which several may make one of the assistant.
 class ItemReader {
 public:
@@ -158,19 +186,20 @@ private:
   }
 
   std::optional<ApiError> readMessage(const Json &item, const std::string &where) {
-    std::string role = wordOf(item, "role"), text;
+    std::string role = wordOf(item, "role");
+    Json content;
     if (role != "user" && role != "assistant" && role != "system" && role != "developer")
       return fieldError(where + ".role", "user, assistant, system or developer");
     if (std::optional<ApiError> error =
-            readText(item.value("content", Json()), where + ".content", text))
+            readContent(item.value("content", Json()), where + ".content", content))
       return error;
     bool follows = role == "assistant" && !messages.empty() &&
                    messages.back()["role"] == "assistant" && messages.back()["content"] == "" &&
                    !messages.back().contains("tool_calls");
     if (follows)
-      messages.back()["content"] = text;
+      messages.back()["content"] = std::move(content);
     else
-      messages.push_back({{"role", role}, {"content", text}});
+      messages.push_back({{"role", role}, {"content", std::move(content)}});
     return std::nullopt;
   }
 
@@ -199,13 +228,14 @@ private:
   }
 
   std::optional<ApiError> readResult(const Json &item, const std::string &where) {
-    std::string id = wordOf(item, "call_id"), text;
+    std::string id = wordOf(item, "call_id");
+    Json content;
     if (id.empty())
       return fieldError(where + ".call_id", "a string");
     if (std::optional<ApiError> error =
-            readText(item.value("output", Json()), where + ".output", text))
+            readContent(item.value("output", Json()), where + ".output", content))
       return error;
-    messages.push_back({{"role", "tool"}, {"tool_call_id", id}, {"content", text}});
+    messages.push_back({{"role", "tool"}, {"tool_call_id", id}, {"content", std::move(content)}});
     return std::nullopt;
   }
 

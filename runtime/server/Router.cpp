@@ -46,6 +46,12 @@ std::span<const Router::Route> Router::routes() {
   return table;
 }
 
+uint64_t Router::mostBody() const {
+  if (options.maxBody > 0)
+    return options.maxBody;
+  return uint64_t(takesPictures() ? 32 : 4) << 20;
+}
+
 std::vector<HttpHeader> Router::originHeaders(std::string_view origin) const {
   if (origin.empty())
     return {};
@@ -247,7 +253,8 @@ Json Router::modelJson(const ServedModel &found, const std::string &name) const 
           {"root", found.names.front()},
           {"max_model_len", found.loop->memoryPlan().maxContext},
           {"meta",
-           {{"n_vocab", found.loop->file().metadata().serving()->vocabulary()},
+           {{"images", found.loop->images() != nullptr},
+            {"n_vocab", found.loop->file().metadata().serving()->vocabulary()},
             {"n_ctx", found.loop->memoryPlan().maxContext}}}};
 }
 

@@ -30,6 +30,11 @@ public:
   /// turned into tokens here.
   void handle(std::shared_ptr<Exchange> exchange);
 
+  /// Whether the engine is there, and takes pictures.
+  bool takesPictures() const { return model() && model()->loop->images(); }
+  /// Bytes of the largest body that is taken now.
+  uint64_t mostBody() const;
+
   /// The headers that responses to a request of this origin have.
   std::vector<HttpHeader> originHeaders(std::string_view origin) const;
 

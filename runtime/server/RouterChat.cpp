@@ -24,6 +24,10 @@ static AnswerSettings settingsOf(const ChatRequest &chat) {
   return settings;
 }
 
+static Result<Dialogue::Turn> begin(const ServedModel &model, const ChatRequest &chat) {
+  return model.dialogue.begin(chat.conversation, settingsOf(chat), {}, {}, model.pictureReader());
+}
+
 /// What a client is told of a prompt that cannot be made. The log learns whose template it was: a
 /// path is no matter of clients.
 static ApiError promptError(Exchange &exchange, const Dialogue &dialogue, const Status &status) {
@@ -56,11 +60,12 @@ void Router::converse(std::shared_ptr<Exchange> exchange, ServedModel &found,
   if (!request)
     return;
   const ChatRequest &chat = chatOf(*request);
-  Result<Dialogue::Turn> turn = found.dialogue.begin(chat.conversation, settingsOf(chat));
+  Result<Dialogue::Turn> turn = begin(found, chat);
   if (!turn.ok())
     return exchange->refuse(promptError(*exchange, found.dialogue, turn.status()));
   Request prompt = chat.each;
   prompt.tokens = std::move(turn->tokens);
+  prompt.pictures = std::move(turn->pictures);
   prompt.keptSpecial = std::move(turn->keptSpecial);
   if (Status status = bindCalls(turn->families, turn->settings, prompt.form); !status.ok())
     return exchange->refuse(apiError(status));
@@ -94,7 +99,7 @@ void Router::respondTo(std::shared_ptr<Exchange> exchange) {
 /// Counts the tokens of prompts of a model, for an exchange.
 static PromptCounter counterOf(Exchange &exchange, const ServedModel &model) {
   return [&exchange, &model](const ChatRequest &chat) -> OrError<int64_t> {
-    Result<Dialogue::Turn> turn = model.dialogue.begin(chat.conversation, settingsOf(chat));
+    Result<Dialogue::Turn> turn = begin(model, chat);
     if (!turn.ok())
       return promptError(exchange, model.dialogue, turn.status());
     return int64_t(turn->tokens.size());

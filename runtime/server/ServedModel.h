@@ -6,6 +6,7 @@
 #include "runtime/server/EngineReport.h"
 #include "runtime/server/TokenNames.h"
 #include "runtime/serving/Loop.h"
+#include "runtime/serving/pictures/PictureReader.h"
 
 #include <algorithm>
 #include <string>
@@ -18,14 +19,22 @@ namespace ingot::runtime {
 struct ServedModel {
   ServedModel(std::unique_ptr<Loop> owned, std::vector<std::string> names, int64_t created)
       : names(std::move(names)), created(created), tokenNames(owned->tokenizer()),
-        loop(std::move(owned)) {}
+        loop(std::move(owned)) {
+    if (const schema::Images *images = loop->images())
+      pictures = std::make_unique<PictureReader>(*images, images::PictureDecoder::Options());
+  }
 
   std::vector<std::string> names; ///< at least one; responses tell the first, or the one asked for
   int64_t created;                ///< seconds since 1970
   TokenNames tokenNames;
   Dialogue dialogue;
   EngineReport report;
-  std::unique_ptr<Loop> loop; ///< last: it ends first
+  std::unique_ptr<PictureReader> pictures; ///< null: the engine takes none
+  std::unique_ptr<Loop> loop;              ///< last: it ends first
+
+  /// Reads the pictures of one conversation, which are in it. INGOT-E6004: they have more tokens
+  /// than the context. Others: readPictureSource, PictureReader::read.
+  Dialogue::ReadPicture pictureReader() const;
 
   bool isCalled(const std::string &name) const {
     return std::find(names.begin(), names.end(), name) != names.end();

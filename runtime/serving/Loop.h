@@ -84,6 +84,7 @@ public:
   // Facts that never change.
   const EngineFile &file() const { return engine.file(); }
   const schema::Target &target() const { return engine.target(); }
+  const schema::Images *images() const { return engine.images(); }
   const Tokenizer *tokenizer() const { return engine.tokenizer(); }
   const MemoryPlan &memoryPlan() const { return engine.memoryPlan(); }
   SamplingParameters defaultSampling() const { return engine.defaultSampling(); }

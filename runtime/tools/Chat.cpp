@@ -4,6 +4,7 @@
 
 #include "runtime/chat/AnswerBlocks.h"
 #include "runtime/tools/LineEditor.h"
+#include "runtime/tools/PictureArguments.h"
 #include "runtime/tools/RepetitionWatch.h"
 #include "runtime/tools/SessionArguments.h"
 
@@ -17,6 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr char help[] =
     "/reset           forget what was said\n"
     "/system TEXT     what the model is told first; forgets the rest\n"
+    "/image FILE      puts a picture before what you say next\n"
     "/retry           another answer to what you said last\n"
     "/help            this\n"
     "/exit, Ctrl-D    the end\n"
@@ -29,7 +31,8 @@ class Chat {
 public:
   Chat(LoopReader &reader, const Dialogue &dialogue, const Request &each,
        const ChatOptions &options)
-      : reader(reader), dialogue(dialogue), each(each), options(options), system(options.system) {
+      : reader(reader), dialogue(dialogue), each(each), options(options),
+        pictureArguments(reader.loop().images()), system(options.system) {
     reset();
   }
 
@@ -38,6 +41,8 @@ public:
 private:
   bool readMessage(std::string &text, bool &isCommand);
   bool obey(const std::string &line, bool &answers);
+  void addPicture(const std::string &file);
+  Json said(const std::string &text);
   void reset();
   Status answer();
   Status printAnswer(uint64_t id, AnswerBlocks &blocks);
@@ -50,12 +55,17 @@ private:
   const Request &each;
   const ChatOptions &options;
   LineEditor editor;
+  PictureArguments pictureArguments;
+  PromptPictures pictures; ///< of the conversation, which names them by their index
+  size_t saidPictures = 0; ///< those of them that are in messages
   std::string system;
   Json messages;
 };
 
 void Chat::reset() {
   messages = Json::array();
+  pictures.clear();
+  saidPictures = 0;
   if (!system.empty())
     messages.push_back({{"role", "system"}, {"content", system}});
 }
@@ -108,9 +118,34 @@ bool Chat::readMessage(std::string &text, bool &isCommand) {
   return true;
 }
 
+/// Reads the picture once: the conversation keeps what it was then.
+void Chat::addPicture(const std::string &file) {
+  Request read;
+  if (Status status = pictureArguments.read({file}, read); !status.ok()) {
+    reportError(status);
+    return;
+  }
+  pictures.push_back(std::move(read.pictures.front()));
+  const PromptPicture &picture = *pictures.back();
+  std::printf("%s, %u x %u, %llu tokens; it comes before what you say next.\n",
+              images::formatName(picture.facts.format), picture.facts.width, picture.facts.height,
+              static_cast<unsigned long long>(picture.tokens()));
+}
+
+/// What was said, behind the pictures that were given before it.
+Json Chat::said(const std::string &text) {
+  if (saidPictures == pictures.size())
+    return text;
+  Json parts = Json::array();
+  for (; saidPictures < pictures.size(); ++saidPictures)
+    parts.push_back({{"type", "image"}, {"image", std::to_string(saidPictures)}});
+  parts.push_back({{"type", "text"}, {"text", text}});
+  return parts;
+}
+
 /// Does what a line that begins with / says; false: it ends the conversation.
 bool Chat::obey(const std::string &line, bool &answers) {
-  constexpr std::string_view systemWord = "/system ";
+  constexpr std::string_view systemWord = "/system ", imageWord = "/image ";
   if (line == "/exit" || line == "/quit" || line == "/bye")
     return false;
   if (line == "/reset") {
@@ -118,6 +153,8 @@ bool Chat::obey(const std::string &line, bool &answers) {
   } else if (line.starts_with(systemWord)) {
     system = line.substr(systemWord.size());
     reset();
+  } else if (line.starts_with(imageWord)) {
+    addPicture(line.substr(imageWord.size()));
   } else if (line == "/retry" && !messages.empty() && messages.back()["role"] == "assistant") {
     messages.erase(messages.size() - 1);
     answers = true;
@@ -194,11 +231,15 @@ void Chat::keep(const AnswerBlocks &blocks) {
 
 Status Chat::answer() {
   Json conversation = {{"messages", messages}};
-  Result<Dialogue::Turn> turn = dialogue.begin(conversation, {});
+  auto pictureOf = [&](const std::string &index) -> Result<std::shared_ptr<const PromptPicture>> {
+    return pictures[std::stoul(index)];
+  };
+  Result<Dialogue::Turn> turn = dialogue.begin(conversation, {}, {}, {}, pictureOf);
   if (!turn.ok())
     return std::move(turn).status();
   Request request = each;
   request.tokens = std::move(turn->tokens);
+  request.pictures = std::move(turn->pictures);
   request.keptSpecial = std::move(turn->keptSpecial);
   if (!options.seeded)
     request.sampling.seed = SamplingParameters::randomSeed();
@@ -222,7 +263,7 @@ Status Chat::run() {
       if (!obey(text, answers))
         break;
     } else if (text.find_first_not_of(" \t\n") != std::string::npos) {
-      messages.push_back({{"role", "user"}, {"content", text}});
+      messages.push_back({{"role", "user"}, {"content", said(text)}});
       answers = true;
     }
     if (!answers)

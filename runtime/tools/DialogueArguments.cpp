@@ -56,9 +56,10 @@ Status checkDialogue(const DialogueArguments &arguments) {
   return dialogue.ok() ? Status() : std::move(dialogue).status();
 }
 
-Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArguments &arguments) {
+Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArguments &arguments,
+                              const schema::Images *images) {
   Result<DialogueOptions> options = withTemplate(arguments);
-  return options.ok() ? Dialogue::make(tokenizer, *options) : std::move(options).status();
+  return options.ok() ? Dialogue::make(tokenizer, *options, images) : std::move(options).status();
 }
 
 } // namespace ingot::runtime

@@ -22,6 +22,7 @@ Status checkDialogue(const DialogueArguments &arguments);
 
 /// The dialogue that the options ask for. INGOT-E7101: the file cannot be read. Others:
 /// Dialogue::make.
-Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArguments &arguments);
+Result<Dialogue> makeDialogue(const Tokenizer *tokenizer, const DialogueArguments &arguments,
+                              const schema::Images *images);
 
 } // namespace ingot::runtime

@@ -278,7 +278,8 @@ int streamOne(LoopReader &reader, GenerateOptions &options, bool seeded) {
 }
 
 int chatWith(LoopReader &reader, const GenerateOptions &options) {
-  Result<Dialogue> dialogue = makeDialogue(reader.loop().tokenizer(), options.dialogue);
+  Result<Dialogue> dialogue =
+      makeDialogue(reader.loop().tokenizer(), options.dialogue, reader.loop().images());
   if (!dialogue.ok())
     return reportError(dialogue.status());
   return holdChat(reader, *dialogue, options.request, options.chatting);

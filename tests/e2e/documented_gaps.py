@@ -18,9 +18,8 @@ CLAIMS = {
     "speculative decoding": SPECULATIVE,
     "beam search": {"names": "beam", "fields": ["use_beam_search"]},
     "lora adapters that are chosen for each request": {"fields": ["lora", "lora_path"]},
-    # Engines have encoders; no request has pictures.
-    "images": {"names": "mmproj|pixels", "fields": ["mm_processor_kwargs"]},
     "sound": {"names": "audio|sound", "fields": ["audio"]},
+    "video": {"names": "video", "fields": ["media_io_kwargs"]},
     "figures from a gpu": {"says": ("docs/results/on-gpus.md", "**NOT MEASURED**")},
     "`--weight_streaming`": {"names": "weight-?stream"}, "`--strip_plan`": {"names": "strip"},
     "refitting": {"names": "refit"}, "context logits as an output": {"names": "context-?logits"},

@@ -240,6 +240,64 @@ class Page(ServerTest):
                          ["user", "assistant", "tool", "assistant", "user"])
         self.check()
 
+    def test_pictures(self):
+        self.open()
+        self.wait("document.getElementById('model').textContent === 'toy'")
+        button = "document.getElementById('add-picture').checkVisibility()"
+        self.assertFalse(self.value(button), "the toy takes none")
+        # As if it did.
+        self.browser.call("Page.addScriptToEvaluateOnNewDocument", source="""{
+          const real = window.fetch;
+          window.fetch = async (path, options) => path !== "engine" ? real(path, options)
+            : Response.json({...await (await real(path, options)).json(), images: {}});
+        }""")
+        self.browser.open(f"{self.server.address}/")
+        self.wait(button)
+        # One pixel, chosen, pasted and dropped; and what is no picture.
+        self.value("""{
+          const bytes = Uint8Array.from(atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
+            + "AAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="),
+            letter => letter.charCodeAt(0));
+          window.given = (name, type) => {
+            const data = new DataTransfer();
+            data.items.add(new File([bytes], name, {type}));
+            return data;
+          };
+          const input = document.getElementById("picture-files");
+          input.files = given("a.png", "image/png").files;
+          input.dispatchEvent(new Event("change"));
+        }""")
+        shown = "document.querySelectorAll('#pictures img').length"
+        self.wait(f"{shown} === 1")
+        self.value("document.getElementById('draft').dispatchEvent(new ClipboardEvent('paste', "
+                   "{clipboardData: given('b.png', 'image/png'), bubbles: true}))")
+        self.wait(f"{shown} === 2")
+        self.value("document.getElementById('composer').dispatchEvent(new DragEvent('drop', "
+                   "{dataTransfer: given('c.webp', 'image/webp'), bubbles: true}))")
+        self.wait(f"{shown} === 3")
+        self.value("document.getElementById('composer').dispatchEvent(new DragEvent('drop', "
+                   "{dataTransfer: given('d.gif', 'image/gif'), bubbles: true}))")
+        self.wait("document.getElementById('picture-error').textContent.includes('d.gif')")
+        self.value("document.querySelectorAll('#pictures button')[2].click()")
+        self.assertEqual(self.value(shown), 2)
+        self.replay([chunk(content="one pixel")])
+        self.send("what is it")
+        self.assertEqual(self.answer(), "one pixel")
+        [message] = self.value("window.asked.messages")
+        self.assertEqual([part["type"] for part in message["content"]],
+                         ["image_url", "image_url", "text"])
+        self.assertTrue(message["content"][0]["image_url"]["url"].startswith(
+            "data:image/png;base64,iVBORw0KGgo"))
+        self.assertEqual(message["content"][2]["text"], "what is it")
+        self.assertEqual(self.value(shown), 0)
+        self.assertEqual(self.value("document.querySelectorAll('.user .pictures img').length"), 2)
+        # What is taken back has its pictures.
+        self.value("[...document.querySelectorAll('.foot button')].at(-1).click()")
+        self.assertEqual(self.value(shown), 2)
+        self.assertEqual(self.value("document.getElementById('draft').value"), "what is it")
+        self.browser.screenshot(self.shots / "pictures.png")
+        self.check()
+
     def test_keyboard_and_screen_reader(self):
         self.open()
         self.set("max_tokens", 5)

@@ -23,17 +23,20 @@ class Conversation {
       ?? []).filter(call => !answered.has(call.id));
   }
 
-  /// A person's next message, or the result of a call that waits for one.
-  async send(text) {
+  /// A person's next message, or the result of a call that waits for one. `content`: a text, or
+  /// pictures and a text.
+  async send(content) {
     if (this.#running)
       return;
     this.#dropFailed();
     const [call] = this.#openCalls();
     const title = call ? `Result of ${call.function.name}` : "You";
     const message = call ? {role: "tool", tool_call_id: call.id, name: call.function.name,
-      content: text} : {role: "user", content: text};
+      content} : {role: "user", content};
     const element = make("article", {class: "user"}, make("h3", {}, title),
-      make("div", {class: "text"}, text));
+      make("div", {class: "pictures"},
+        ...pictureParts(content).map((part, i) => thumbnail(part, i + 1))),
+      make("div", {class: "text"}, textOf(content)));
     this.#add({message, element});
     this.#showDraft();
     if (!this.#openCalls().length)
@@ -82,7 +85,9 @@ class Conversation {
       return;
     while (this.#turns.length && !this.#isAsked())
       this.#removeLast();
-    find("draft").value = this.#turns.at(-1)?.message.content ?? "";
+    const content = this.#turns.at(-1)?.message.content;
+    find("draft").value = textOf(content);
+    pictures.put(pictureParts(content));
     if (this.#turns.length)
       this.#removeLast();
     this.#showDraft();

@@ -25,6 +25,8 @@ async function meetEngine() {
       const report = await requestJson("engine");
       showDefaults(report.serving);
       showReport(report);
+      if (report.images)
+        pictures.allow();
       find("state").textContent = "";
       return;
     } catch (error) {
@@ -34,6 +36,7 @@ async function meetEngine() {
   }
 }
 
+const pictures = new Pictures();
 const conversation = new Conversation();
 makeSettings();
 setTheme("Auto");
@@ -41,10 +44,10 @@ setTheme("Auto");
 find("composer").addEventListener("submit", event => {
   event.preventDefault();
   const text = find("draft").value;
-  if (!text.trim() || !find("stop").hidden)
+  if ((!text.trim() && !pictures.any) || !find("stop").hidden)
     return;
   find("draft").value = "";
-  conversation.send(text);
+  conversation.send(pictures.take(text));
 });
 find("draft").addEventListener("keydown", event => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing)

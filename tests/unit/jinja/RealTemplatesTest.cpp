@@ -146,6 +146,27 @@ void expectAllSaid(const Said &said) {
   }
 }
 
+TEST(RealTemplates, ThoseThatSpeakOfPicturesTakeThem) {
+  SKIP_WITHOUT_TEMPLATES;
+  size_t seeing = 0;
+  const Json pictured = {{{"type", "text"}, {"text", "Alpha"}},
+                         {{"type", "image_url"}, {"image_url", {{"url", "data:x"}}}},
+                         {{"type", "text"}, {"text", "Omega"}}};
+  for (const auto &each : realTemplates()) {
+    const Result<RenderedPrompt> prompt = each->answer({message("user", pictured)});
+    const bool speaks = each->compiled->source().find("image") != std::string_view::npos;
+    seeing += speaks;
+    EXPECT_EQ(prompt.ok(), speaks) << each->name << ": " << prompt.status().toString();
+    if (!prompt.ok()) {
+      EXPECT_EQ(prompt.status().code(), "INGOT-E6077") << each->name;
+      continue;
+    }
+    EXPECT_EQ(prompt->images, std::vector<std::string>{"data:x"}) << each->name;
+    expectInOrder(prompt->text, {"Alpha", "Omega"});
+  }
+  EXPECT_GT(seeing, 10u);
+}
+
 TEST(RealTemplates, EachAreThere) {
   SKIP_WITHOUT_TEMPLATES;
   EXPECT_EQ(realTemplates().size(), 56u);

@@ -184,11 +184,65 @@ TEST(ChatRequestTest, MessagesOfTheOtherForm) {
                   .conversation["continue_final_message"]);
 }
 
+/// A picture in the form of chats.
+Json pictureOf(const char *url) { return {{"type", "image_url"}, {"image_url", {{"url", url}}}}; }
+
+TEST(ChatRequestTest, PicturesOfMessages) {
+  ChatRequest request = accepted(messages(R"({"max_tokens": 1, "messages": [{"role": "user",
+    "content": [
+      {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "seen"},
+        {"type": "image", "source":
+          {"type": "base64", "media_type": "image/png", "data": "QQ=="}}]},
+      {"type": "image", "source":
+        {"type": "base64", "media_type": "image/webp", "data": "Qg=="}}
+    ]}]})"));
+  Json read = request.conversation["messages"];
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0]["role"], "tool");
+  EXPECT_EQ(read[0]["content"], Json::array({{{"type", "text"}, {"text", "seen"}},
+                                             pictureOf("data:image/png;base64,QQ==")}));
+  EXPECT_EQ(read[1]["content"], Json::array({pictureOf("data:image/webp;base64,Qg==")}));
+}
+
+TEST(ChatRequestTest, PicturesOfResponses) {
+  ChatRequest request = accepted(responses(R"({"input": [
+    {"role": "user", "content": [{"type": "input_text", "text": "a"},
+      {"type": "input_image", "image_url": "data:,", "detail": "low"}]},
+    {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c", "output": [
+      {"type": "input_image", "image_url": "data:,"}]}]})"))
+                            .chat;
+  Json read = request.conversation["messages"];
+  ASSERT_EQ(read.size(), 3u);
+  Json picture = {{"type", "input_image"}, {"image_url", "data:,"}};
+  EXPECT_EQ(read[2]["content"], Json::array({picture}));
+  picture["detail"] = "low";
+  EXPECT_EQ(read[0]["content"], Json::array({{{"type", "text"}, {"text", "a"}}, picture}));
+  for (const auto &[part, field] :
+       {std::pair(R"({"type": "input_image", "file_id": "f"})", "input[0].content[0].file_id"),
+        {R"({"type": "input_image"})", "input[0].content[0].image_url"},
+        {R"({"type": "input_file"})", "input[0].content[0].type input_file"}})
+    EXPECT_EQ(refused(responses(R"({"input": [{"role": "user", "content": [)" + std::string(part) +
+                                "]}]}"))
+                  .field,
+              field);
+}
+
 TEST(ChatRequestTest, WhatMessagesMayNotHave) {
   EXPECT_EQ(refused(messages(R"({"messages": [{"role": "user", "content": "a"}]})")).field,
             "max_tokens");
   const std::pair<const char *, const char *> wrong[] = {
-      {R"({"role": "user", "content": [{"type": "image"}]})", "messages[0].content[0].type image"},
+      {R"({"role": "user", "content": [{"type": "image"}]})", "messages[0].content[0].source"},
+      {R"({"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "x"}}]})",
+       "messages[0].content[0].source.type url"},
+      {R"({"role": "user", "content": [{"type": "image", "source": {"type": "base64",
+          "media_type": "text/plain", "data": "QQ=="}}]})",
+       "messages[0].content[0].source"},
+      {R"({"role": "assistant", "content": [{"type": "image"}]})",
+       "messages[0].content[0].type image"},
+      {R"({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t",
+          "content": [{"type": "image", "source": {"type": "file", "file_id": "f"}}]}]})",
+       "messages[0].content[0].content[0].source.type file"},
       {R"({"role": "user", "content": [{"type": "tool_use"}]})",
        "messages[0].content[0].type tool_use"},
       {R"({"role": "robot", "content": "a"})", "messages[0]"},

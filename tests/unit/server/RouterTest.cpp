@@ -57,6 +57,24 @@ TEST_F(RouterTest, WhileTheEngineIsBeingLoaded) {
   EXPECT_EQ(get("/health")->wait().status, 200);
 }
 
+TEST_F(RouterTest, PicturesAreForEnginesThatTakeThem) {
+  EXPECT_EQ(router->mostBody(), uint64_t(4) << 20);
+  serve();
+  EXPECT_EQ(router->mostBody(), uint64_t(4) << 20);
+  EXPECT_FALSE(router->takesPictures());
+  EXPECT_EQ(get("/v1/models")->json()["data"][0]["meta"]["images"], false);
+  Result<Dialogue> dialogue =
+      Dialogue::make(toy.model->loop->tokenizer(),
+                     {.templateName = "t", .templateText = "{{ messages[0].content }}"});
+  ASSERT_TRUE(dialogue.ok()) << dialogue.status().toString();
+  toy.model->dialogue = *std::move(dialogue);
+  auto exchange = post("/v1/chat/completions", R"({"messages": [{"role": "user", "content": [
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,QQ=="}}]}]})");
+  EXPECT_EQ(exchange->wait().status, 400);
+  EXPECT_EQ(exchange->json()["error"]["ingot_code"], "INGOT-E6814");
+  EXPECT_EQ(exchange->json()["error"]["param"], "messages");
+}
+
 TEST_F(RouterTest, HealthIsThatOfTheLoop) {
   serve();
   toy.model->loop->drain();
