@@ -177,10 +177,13 @@ class Conversations(ChatTest):
             error = json.loads(self.ask(server, path, body, 400))
             self.assertEqual(error["error"]["ingot_code"], code)
             self.assertEqual(error.get("type"), "error" if "messages" in path else None)
-        image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]
-        error = json.loads(self.ask(server, "/v1/chat/completions", {"messages": image}, 400))
-        self.assertEqual((error["error"]["ingot_code"], error["error"]["param"]),
-                         ("INGOT-E6071", "messages[0].content[0].type"))
+        for part, code, param in (
+                ({"type": "image_url", "image_url": {"url": "x"}}, "INGOT-E6814", "messages"),
+                ({"type": "input_audio"}, "INGOT-E6071", "messages[0].content[0].type")):
+            error = json.loads(self.ask(server, "/v1/chat/completions", {
+                "messages": [{"role": "user", "content": [part]}]}, 400))
+            self.assertEqual((error["error"]["ingot_code"], error["error"]["param"]),
+                             (code, param))
         # Where a template fails is told, but not the path that it has here.
         failing = self.ask(server, "/apply-template", {
             "messages": HELLO, "chat_template_kwargs": {"fails": True}}, 400)
