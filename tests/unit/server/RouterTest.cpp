@@ -171,7 +171,7 @@ TEST_F(RouterTest, Models) {
   EXPECT_EQ(list["data"][1]["id"], "other");
   EXPECT_EQ(list["data"][1]["root"], "toy");
   EXPECT_EQ(list["data"][0]["max_model_len"], 96);
-  EXPECT_EQ(list["data"][0]["meta"], Json({{"n_vocab", 64}, {"n_ctx", 96}}));
+  EXPECT_EQ(list["data"][0]["meta"], Json({{"images", false}, {"n_vocab", 64}, {"n_ctx", 96}}));
   EXPECT_EQ(get("/v1/models/other")->json()["id"], "other");
   for (const char *path : {"/v1/models/none", "/v1/models/"})
     EXPECT_EQ(get(path)->json()["error"]["code"], "model_not_found");
