@@ -66,6 +66,12 @@ TEST(BuildOptions, WhatDecidesAboutAnEngineIsRecordedAndReplayed) {
     if (option.needs) {
       options.lora = "adapter";
       records = recordsAsGiven(options);
+    } else if (option.form == OptionForm::VisionLimit) {
+      // The model of the others sees nothing.
+      Progress progress(ProgressStyle::Silent);
+      EXPECT_TRUE(test::failsWith(readRequest(context, options, progress), "INGOT-E2101",
+                                  {"no vision part"}));
+      records = {{option.flag, option.text(options), option.text(options), "as asked"}};
     } else {
       records = recordsOf(context, options);
     }
