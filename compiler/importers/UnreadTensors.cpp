@@ -94,9 +94,10 @@ public:
 
   /// Whether the tensor lies where all weights of a model count: in its layers, in a part that
   /// sees, or as a norm or a bias of what follows them.
-  static bool counts(StringRef name) {
+  bool counts(StringRef name) const {
     StringRef module = name.rsplit('.').first.rsplit('.').second;
-    return name.starts_with(kLayers) || name.starts_with("vision.") || name == "lm_head.bias" ||
+    return name.starts_with(kLayers) || name == "lm_head.bias" ||
+           (checkpoint.config().vision && name.starts_with("vision.")) ||
            (name.starts_with("model.") && module.contains("norm"));
   }
 
@@ -151,7 +152,7 @@ Expected<std::vector<std::string>> compiler::unreadTensors(const Checkpoint &che
       if (*zero)
         continue;
     }
-    if (isNeeded || Leftovers::counts(tensor.name))
+    if (isNeeded || leftovers.counts(tensor.name))
       return Error{"INGOT-E1083",
                    "tensor " + checkpoint::inQuotes(checkpoint.shownName(tensor.name)) +
                        " is none that " + checkpoint.config().architecture + " reads",
