@@ -19,7 +19,8 @@ class Chat(ServerTest):
 
     def command(self, *options):
         path = self.folder / "chat.jinja"
-        path.write_text(TEMPLATE, encoding="ascii")
+        if not path.exists():  # another process may be reading it
+            path.write_text(TEMPLATE, encoding="ascii")
         return [str(word) for word in
                 (harness.programs / "ingot-run", self.engine, "--chat", "--chat-template", path,
                  "--greedy", "--ignore-eos", "--threads", "1", *options)]
@@ -64,9 +65,10 @@ class Chat(ServerTest):
         self.assertIn("INGOT-E6004", errors)
 
     def test_tabs_are_text(self):
+        command = self.command("-n", "5")
         child, terminal = pty.fork()
         if child == 0:
-            os.execvp(self.command()[0], self.command("-n", "5"))
+            os.execvp(command[0], command)
         answers, _ = self.pipe("a\tb\n")
         seen, end = b"", time.monotonic() + LIMIT
         for wanted, typed in ((b"> ", b"a\tb\r"), (answers[0].encode(), b"/exit\r")):
