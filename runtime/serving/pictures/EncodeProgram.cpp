@@ -92,7 +92,7 @@ Status EncodeProgram::fits(const PromptPicture &picture) const {
                                " tokens, and the engine encodes at most " +
                                std::to_string(mostRows) + " at once",
                            "give a smaller picture, or build the engine with a larger "
-                           "--max-batch-tokens");
+                           "--max-image-rows");
   return {};
 }
 
@@ -119,7 +119,7 @@ EncodeProgram::run(std::span<const std::shared_ptr<const PromptPicture>> picture
     for (size_t t = 0; t < picture.layout.tiles.size(); ++t) {
       const images::Tile &tile = picture.layout.tiles[t];
       Job job = {i, row, &tile, &picture.tiles[t], images::orderPatches(tile, settings)};
-      auto count = int64_t(tile.tokens()), own = int64_t(job.order.windowOffsets.size());
+      auto count = int64_t(tile.tokens()), own = job.windows();
       if (rows + count > mostRows || int64_t(jobs.size()) == mostTiles ||
           (windowOffsets && windows + own > mostWindows))
         if (Status status = flush(); !status.ok())
@@ -149,7 +149,7 @@ Status EncodeProgram::runTogether(std::span<const Job> jobs,
   for (const Job &job : jobs) {
     rows += int64_t(job.tile->tokens());
     patches += int64_t(job.tile->patches());
-    windows += std::max<int64_t>(int64_t(job.order.windowOffsets.size()) - 1, 0);
+    windows += job.windows();
   }
   const int64_t each = jobs.front().order.positionsEach;
   auto *pixel = room<float>(pixels, patches * settings.patchValues());
@@ -170,14 +170,13 @@ Status EncodeProgram::runTogether(std::span<const Job> jobs,
       std::fill_n(sequence + patch, count, int32_t(i));
     if (offset)
       offset[i] = int32_t(patch);
-    auto own = int64_t(job.order.windowOffsets.size()) - 1;
-    for (int64_t w = 0; window && windowOffset && w < own; ++w) {
+    for (int64_t w = 0; window && windowOffset && w < job.windows(); ++w) {
       int64_t begin = job.order.windowOffsets[size_t(w)],
               end = job.order.windowOffsets[size_t(w) + 1];
       windowOffset[firstWindow + w] = int32_t(patch + begin);
       std::fill(window + patch + begin, window + patch + end, int32_t(firstWindow + w));
     }
-    firstWindow += std::max<int64_t>(own, 0);
+    firstWindow += job.windows();
     for (int64_t p = 0; place && p < count; ++p) {
       place[(patch + p) * 2] = int32_t(job.order.places[size_t(p)].y);
       place[(patch + p) * 2 + 1] = int32_t(job.order.places[size_t(p)].x);

@@ -32,6 +32,10 @@ private:
     const images::Tile *tile;
     const images::Pixels *pixels;
     images::PatchOrder order;
+
+    int64_t windows() const {
+      return order.windowOffsets.empty() ? 0 : int64_t(order.windowOffsets.size()) - 1;
+    }
   };
   struct Input {
     uint32_t buffer;
