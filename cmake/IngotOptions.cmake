@@ -27,6 +27,14 @@ function(ingot_quick_to_compile name)
   endif()
 endfunction()
 
+# ingot_small_code(Name): for what runs once a request, for microseconds; that programs and the
+# library are small matters more.
+function(ingot_small_code name)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT INGOT_SANITIZE)
+    target_compile_options(${name} PRIVATE -Os)
+  endif()
+endfunction()
+
 # ingot_library(Name SOURCES a.cpp ... LINK lib ...): a static library with the project's flags.
 function(ingot_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _structures
 from ._library import Library
+from ._prompts import Start
 from ._turns import Turn
 from .errors import IngotError, out_of_range
 from .params import SamplingParams, StructuredOutputsParams
@@ -48,9 +49,11 @@ class NativeRequest:
         self._set_lists(params)
         self._set_request(params)
 
-    def take(self, prompt: Sequence[int]) -> Any:
+    def take(self, start: Start) -> Any:
         """Makes it a request for the answers of this prompt."""
-        tokens = token_ids("the prompt", prompt)
+        tokens = token_ids("the prompt", start.ids)
+        self._point(self.request, "pictures", "picture_count", ctypes.c_void_p, start.pictures)
+        self.kept.append(start.keeper)
         self.kept.append(tokens)
         self.request.tokens = ctypes.cast(tokens, ctypes.POINTER(ctypes.c_int32))
         self.request.token_count = len(tokens)

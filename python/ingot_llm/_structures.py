@@ -138,6 +138,8 @@ class Request(ctypes.Structure):
         ("choice_text_count", c_size_t),
         ("turn", c_void_p),
         ("grammar", c_char_p),
+        ("pictures", POINTER(c_void_p)),
+        ("picture_count", c_size_t),
     ]
 
 
@@ -229,7 +231,7 @@ STRUCTURES = (Options, MemoryPlan, Info, Bias, Tokens, Sampling, Request, Logpro
 # ingot_tap_callback: user, tap, position of the first row, values, their number
 TapCallback = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_int64, POINTER(c_float), c_size_t)
 
-_ENGINE = _LOOP = _TURN = _ANSWER = _ERROR = c_void_p
+_ENGINE = _LOOP = _TURN = _ANSWER = _PICTURE = _ERROR = c_void_p
 _OUT = POINTER(c_void_p)
 _COUNT = POINTER(c_size_t)
 _IDS = POINTER(c_int32)
@@ -253,9 +255,12 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
                                            c_size_t, _COUNT]),
     "ingot_tokenize_chat": (_ERROR, [_ENGINE, c_char_p, c_size_t, c_char_p, _IDS, c_size_t,
                                      _COUNT]),
+    "ingot_picture_read": (_ERROR, [_ENGINE, c_char_p, c_size_t, _OUT]),
+    "ingot_picture_close": (None, [_PICTURE]),
     "ingot_turn_begin": (_ERROR, [_ENGINE, c_char_p, c_size_t, c_char_p, _OUT]),
     "ingot_turn_close": (None, [_TURN]),
     "ingot_turn_tokens": (_IDS, [_TURN, _COUNT]),
+    "ingot_turn_pictures": (_OUT, [_TURN, _COUNT]),
     "ingot_answer_begin": (_ERROR, [_TURN, c_bool, _OUT]),
     "ingot_answer_feed": (_ERROR, [_ANSWER, c_char_p, c_size_t, c_bool]),
     "ingot_answer_next": (_ERROR, [_ANSWER, POINTER(Part), POINTER(c_bool)]),
@@ -263,6 +268,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "ingot_answer_close": (None, [_ANSWER]),
     "ingot_sampling_init_v2": (_ERROR, [_ENGINE, POINTER(Sampling), c_size_t]),
     "ingot_request_init_v2": (_ERROR, [POINTER(Request), c_size_t]),
+    "ingot_tokenize_request": (_ERROR, [_ENGINE, POINTER(Request), _IDS, c_size_t, _COUNT]),
     "ingot_loop_options_init": (_ERROR, [POINTER(LoopOptions), c_size_t]),
     "ingot_loop_start": (_ERROR, [_ENGINE, POINTER(LoopOptions), _OUT]),
     "ingot_loop_close": (None, [_LOOP]),

@@ -22,11 +22,12 @@ class Part(NamedTuple):
 class Turn:
     """The next turn of the conversation that the body of a chat request has."""
 
-    def __init__(self, engine: Engine, body: bytes) -> None:
+    def __init__(self, engine: Engine, body: bytes, template: str | None = None) -> None:
         self._library = engine.library
         handle = ctypes.c_void_p()
+        name = template.encode() if template is not None else None
         with engine:
-            self._library.call("ingot_turn_begin", engine.handle, body, len(body), None,
+            self._library.call("ingot_turn_begin", engine.handle, body, len(body), name,
                                ctypes.byref(handle))
         self.handle = handle.value
         weakref.finalize(self, self._library.waiting.ingot_turn_close, handle)
@@ -36,6 +37,12 @@ class Turn:
         count = ctypes.c_size_t()
         ids = self._library.prompt.ingot_turn_tokens(self.handle, ctypes.byref(count))
         return list(ids[:count.value])
+
+    def pictures(self) -> list[int | None]:
+        """Addresses of its pictures, which live as long as this object."""
+        count = ctypes.c_size_t()
+        found = self._library.prompt.ingot_turn_pictures(self.handle, ctypes.byref(count))
+        return list(found[:count.value])
 
 
 class AnswerReader:

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _programs, _structures
 from ._answers import Answers, TokenTexts
@@ -19,6 +19,7 @@ from ._engine import Engine
 from ._library import load
 from ._logits import logits_of
 from ._mailbox import Mailbox
+from ._prompts import Prompt, Start, params_of_each, read_pictures, several, tokenize_request
 from ._requests import NativeRequest, set_integer
 from ._turns import Turn
 from .chat import ChatRequest, ChatStream, completion
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-Prompt = Union[str, Sequence[int], Mapping[str, Any]]
-"""A text; token ids; {"prompt": text}; {"prompt_token_ids": ids}."""
 Message = Mapping[str, Any]
 """As in OpenAI's API: "role", "content", ..."""
 
@@ -192,14 +191,12 @@ class LLM:
         tokens are recognised. Raises the error of the first request that is refused or fails, and
         ends the others.
         """
-        several = _prompts(prompts)
-        starts = [self._read_prompt(prompt) for prompt in several]
-        return self._all(starts, _each(sampling_params, len(several), SamplingParams()))
+        starts = [self._read_prompt(prompt) for prompt in several(prompts)]
+        return self._all(starts, params_of_each(sampling_params, len(starts), SamplingParams()))
 
     def stream(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> Stream:
         """Answers one prompt token by token, for `for` and for `async for`."""
-        text, ids = self._read_prompt(prompt)
-        return self._start(text, ids, sampling_params or SamplingParams())
+        return self._start(self._read_prompt(prompt), sampling_params or SamplingParams())
 
     def chat(self, messages: Sequence[Message] | Sequence[Sequence[Message]],
              sampling_params: SamplingParams | Sequence[SamplingParams] | None = None, *,
@@ -207,15 +204,14 @@ class LLM:
              template: str | None = None, **fields_: Any) -> list[RequestOutput]:
         """Answers one conversation or many, as `generate` does prompts. Without `sampling_params`
         nothing but the model and the context ends an answer. All else: as apply_chat_template."""
-        several: Sequence[Any] = messages
+        conversations: Sequence[Any] = messages
         if messages and isinstance(messages[0], Mapping):
-            several = [messages]
+            conversations = [messages]
         if tools is not None:
             fields_["tools"] = tools
-        starts = [(self.apply_chat_template(one, template=template, **fields_),
-                   self.tokenize_chat(one, template=template, **fields_)) for one in several]
-        return self._all(starts, _each(sampling_params, len(several),
-                                       SamplingParams(max_tokens=None)))
+        starts = [self._read_conversation(one, template, fields_) for one in conversations]
+        return self._all(starts, params_of_each(sampling_params, len(starts),
+                                                SamplingParams(max_tokens=None)))
 
     @overload
     def create_chat_completion(self, messages: Sequence[Message], *, stream: Literal[False] = False,
@@ -238,7 +234,7 @@ class LLM:
         request = ChatRequest(fields_)
         turn = Turn(self._engine,
                     json.dumps({"messages": messages, **request.conversation}).encode())
-        answer = self._start(None, turn, request.params, whole=not stream)
+        answer = self._start(turn, request.params, whole=not stream)
         name = model or self.name
         if stream:
             return ChatStream(answer, turn, name, request.includes_usage)
@@ -259,7 +255,7 @@ class LLM:
                ) -> list[Score]:
         """The same of many, which run together."""
         split = [self._continuation_of(*pair) for pair in pairs]
-        outputs = self._all([(None, ids) for _, ids in split],
+        outputs = self._all([Start(None, ids) for _, ids in split],
                             [SamplingParams(max_tokens=1, prompt_logprobs=1)] * len(split))
         found = []
         for (begin, ids), output in zip(split, outputs):
@@ -293,11 +289,14 @@ class LLM:
         The engine is opened once more meanwhile, for one sequence: on a CPU with the same mapped
         weights. Needs numpy.
         """
-        _, ids = self._read_prompt(prompt)
+        start = self._read_prompt(prompt)
+        if start.pictures:
+            raise TypeError("logits are of prompts without pictures")
         options = self._read_limits()
         options.memory = options.kv_blocks = 0
         options.max_sequences = 1
-        return logits_of(self._library, self.path, options, self.info.vocabulary, ids)
+        return logits_of(self._library, self.path, options, self.info.vocabulary,
+                         start.ids)
 
     # ---- Serving -----------------------------------------------------------------------------
 
@@ -316,41 +315,55 @@ class LLM:
             words += [flag] if value is True else [flag, str(value)]
         return _programs.serving([*words, *options])
 
-    def _read_prompt(self, prompt: Prompt) -> tuple[str | None, list[int]]:
-        """Its text, if it is one, and its ids."""
+    def _read_prompt(self, prompt: Prompt) -> Start:
+        pictures = []
         if isinstance(prompt, Mapping):
-            if set(prompt) == {"prompt"}:
-                prompt = prompt["prompt"]
-            elif set(prompt) == {"prompt_token_ids"}:
-                prompt = prompt["prompt_token_ids"]
+            fields_ = dict(prompt)
+            if "multi_modal_data" in fields_:
+                pictures = read_pictures(self._engine, fields_.pop("multi_modal_data"))
+            if set(fields_) == {"prompt"}:
+                prompt = fields_["prompt"]
+            elif set(fields_) == {"prompt_token_ids"}:
+                prompt = fields_["prompt_token_ids"]
             else:
-                raise TypeError('a prompt has "prompt" or "prompt_token_ids" and nothing else')
-        if isinstance(prompt, str):
-            return prompt, self.tokenize(prompt, parse_special=True)
-        ids: Sequence[int] = prompt  # type: ignore[assignment]
-        return None, list(ids)
+                raise TypeError('a prompt has "prompt" or "prompt_token_ids", maybe '
+                                '"multi_modal_data", and nothing else')
+        text = prompt if isinstance(prompt, str) else None
+        handles = [picture.handle for picture in pictures]
+        if text is None:
+            ids: Sequence[int] = prompt  # type: ignore[assignment]
+            return Start(None, list(ids), handles, pictures)
+        if pictures:
+            return Start(text, tokenize_request(self._engine, text, pictures), handles, pictures)
+        return Start(text, self.tokenize(text, parse_special=True))
 
-    def _all(self, starts: Sequence[tuple[str | None, list[int]]],
+    def _read_conversation(self, messages: Sequence[Message], template: str | None,
+                           fields_: Mapping[str, Any]) -> Start:
+        body = json.dumps({"messages": messages, **fields_}).encode()
+        turn = Turn(self._engine, body, template)
+        return Start(self.apply_chat_template(messages, template=template, **fields_),
+                     turn.token_ids(), turn.pictures(), turn)
+
+    def _all(self, starts: Sequence[Start],
              params: Sequence[SamplingParams]) -> list[RequestOutput]:
         streams: list[Stream] = []
         try:
-            for (text, ids), own in zip(starts, params):
-                streams.append(self._start(text, ids, own, whole=True))
+            for start, own in zip(starts, params):
+                streams.append(self._start(start, own, whole=True))
             return [stream.result() for stream in streams]
         except BaseException:
             for stream in streams:
                 stream.close()
             raise
 
-    def _start(self, text: str | None, prompt: list[int] | Turn, params: SamplingParams,
-               whole: bool = False) -> Stream:
+    def _start(self, start: Start | Turn, params: SamplingParams, whole: bool = False) -> Stream:
         """`whole`: who reads it waits for its end."""
         with self._engine as engine:
             request = NativeRequest(self._library, engine.handle, params)
-        if isinstance(prompt, Turn):
-            ids, native = prompt.token_ids(), request.take_turn(prompt)
+        if isinstance(start, Turn):
+            text, ids, native = None, start.token_ids(), request.take_turn(start)
         else:
-            ids, native = prompt, request.take(prompt)
+            text, ids, native = start.text, start.ids, request.take(start)
         answers = Answers(str(next(self._numbers)), text, ids, params, self._texts)
         mailbox = Mailbox(params.n, whole)
         self._engine.submit(native, mailbox)
@@ -383,21 +396,3 @@ def _is_gguf(path: pathlib.Path) -> bool:
             return file.read(4) == b"GGUF"
     except OSError:  # the library says more of it
         return False
-
-
-def _prompts(prompts: Prompt | Sequence[Prompt]) -> Sequence[Prompt]:
-    """A list of prompts; one that is alone becomes a list."""
-    if isinstance(prompts, (str, Mapping)) or (prompts and isinstance(prompts[0], int)):
-        return [prompts]  # type: ignore[list-item]
-    return prompts  # type: ignore[return-value]
-
-
-def _each(params: SamplingParams | Sequence[SamplingParams] | None, count: int,
-          default: SamplingParams) -> Sequence[SamplingParams]:
-    """Parameters for each of so many requests."""
-    if params is None or isinstance(params, SamplingParams):
-        return [params or default] * count
-    if len(params) != count:
-        raise ValueError(f"{len(params)} sampling_params for {count} prompts; give one, or one "
-                         "for each")
-    return params

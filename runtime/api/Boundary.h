@@ -6,6 +6,7 @@
 #include "runtime/api/Layouts.h"
 #include "runtime/core/StandardFloatingPoint.h"
 #include "runtime/serving/Session.h"
+#include "runtime/serving/pictures/PictureReader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -26,12 +27,18 @@ std::shared_ptr<ChatOfEngine> makeChat();
 
 } // namespace ingot::runtime
 
+/// With the picture of a turn it is the turn's.
+struct ingot_picture {
+  std::shared_ptr<const ingot::runtime::PromptPicture> picture;
+};
+
 struct ingot_engine {
   ingot::runtime::Session *session = nullptr;     ///< of `owned`, or of the loop that took it
   std::unique_ptr<ingot::runtime::Session> owned; ///< null once a loop has it
   std::vector<std::string> taps;
   ingot::runtime::HandedEvent handed; ///< by ingot_next_event
   std::shared_ptr<ingot::runtime::ChatOfEngine> chat = ingot::runtime::makeChat();
+  std::unique_ptr<ingot::runtime::PictureReader> pictures; ///< null: it takes none
 };
 
 namespace ingot::runtime {

@@ -17,8 +17,9 @@ namespace ingot::runtime {
 /// How an engine holds conversations, found when it is first asked for. Threads may share it.
 class ChatOfEngine {
 public:
-  Result<const Dialogue *> of(const Tokenizer *tokenizer) {
-    std::call_once(made, [&] { dialogue.emplace(Dialogue::make(tokenizer, {})); });
+  Result<const Dialogue *> of(const Session &session) {
+    std::call_once(
+        made, [&] { dialogue.emplace(Dialogue::make(session.tokenizer(), {}, session.images())); });
     if (!dialogue->ok())
       return dialogue->status();
     return &**dialogue;
@@ -34,7 +35,17 @@ std::shared_ptr<ChatOfEngine> makeChat() { return std::make_shared<ChatOfEngine>
 } // namespace ingot::runtime
 
 struct ingot_turn {
+  explicit ingot_turn(Dialogue::Turn begun) : turn(std::move(begun)) {
+    for (const std::shared_ptr<const PromptPicture> &picture : turn.pictures)
+      pictures.push_back({picture});
+    for (const ingot_picture &picture : pictures)
+      handles.push_back(&picture);
+  }
+  ingot_turn(const ingot_turn &) = delete;
+
   Dialogue::Turn turn;
+  std::vector<ingot_picture> pictures;
+  std::vector<const ingot_picture *> handles; ///< of those
 };
 
 struct ingot_answer {
@@ -56,7 +67,7 @@ struct Asked {
 Result<Asked> read(const ingot_engine *engine, const char *body, size_t bytes) {
   if (!engine || !body)
     return misuse("the engine or the body is NULL");
-  Result<const Dialogue *> dialogue = engine->chat->of(engine->session->tokenizer());
+  Result<const Dialogue *> dialogue = engine->chat->of(*engine->session);
   if (!dialogue.ok())
     return std::move(dialogue).status();
   Result<Json> parsed = Conversation::parse({body, bytes});
@@ -79,6 +90,15 @@ Result<RenderedPrompt> render(const ingot_engine *engine, const char *body, size
   if (!asked.ok())
     return asked.status();
   return asked->dialogue->render(asked->body, asked->settings, name ? name : "");
+}
+
+Result<Dialogue::Turn> begin(const ingot_engine *engine, const Asked &asked,
+                             AnswerSettings settings, const char *name) {
+  ReadPicture pictures;
+  if (engine->pictures)
+    pictures = engine->pictures->ofConversation(engine->session->memoryPlan().maxContext);
+  return asked.dialogue->begin(asked.body, std::move(settings), asked.settings, name ? name : "",
+                               pictures);
 }
 
 /// How answers to a conversation are read: for calls of its tools, unless it wants none.
@@ -144,6 +164,7 @@ void fillPart(const ingot_answer &answer, ingot_part &out) {
 
 Status ingot::runtime::takeTurn(const ingot_turn &turn, Request &request) {
   request.tokens = turn.turn.tokens;
+  request.pictures = turn.turn.pictures;
   request.keptSpecial = turn.turn.keptSpecial;
   if (Status status = bindCalls(turn.turn.families, turn.turn.settings, request.form); !status.ok())
     return status;
@@ -177,15 +198,14 @@ ingot_error *ingot_tokenize_chat(const ingot_engine *engine, const char *body, s
   return guarded([&]() -> Status {
     if ((!tokens && capacity) || !count)
       return misuse("a pointer is NULL");
-    const Result<RenderedPrompt> prompt = render(engine, body, body_bytes, name);
-    if (!prompt.ok())
-      return prompt.status();
-    const Result<std::vector<int32_t>> ids =
-        engine->session->tokenizer()->encodePrompt(prompt->text, prompt->input);
-    if (!ids.ok())
-      return ids.status();
-    std::copy_n(ids->begin(), std::min(capacity, ids->size()), tokens);
-    *count = ids->size();
+    const Result<Asked> asked = read(engine, body, body_bytes);
+    if (!asked.ok())
+      return asked.status();
+    const Result<Dialogue::Turn> turn = begin(engine, *asked, {}, name);
+    if (!turn.ok())
+      return turn.status();
+    std::copy_n(turn->tokens.begin(), std::min(capacity, turn->tokens.size()), tokens);
+    *count = turn->tokens.size();
     return {};
   });
 }
@@ -209,11 +229,10 @@ ingot_error *ingot_turn_begin(const ingot_engine *engine, const char *body, size
     Result<AnswerSettings> settings = settingsOf(asked->body);
     if (!settings.ok())
       return std::move(settings).status();
-    Result<Dialogue::Turn> begun = asked->dialogue->begin(asked->body, *std::move(settings),
-                                                          asked->settings, name ? name : "");
+    Result<Dialogue::Turn> begun = begin(engine, *asked, *std::move(settings), name);
     if (!begun.ok())
       return std::move(begun).status();
-    *turn = new ingot_turn{*std::move(begun)};
+    *turn = new ingot_turn(*std::move(begun));
     return {};
   });
 }
@@ -224,6 +243,12 @@ const int32_t *ingot_turn_tokens(const ingot_turn *turn, size_t *count) {
   if (count)
     *count = turn ? turn->turn.tokens.size() : 0;
   return turn ? turn->turn.tokens.data() : nullptr;
+}
+
+const ingot_picture *const *ingot_turn_pictures(const ingot_turn *turn, size_t *count) {
+  if (count)
+    *count = turn ? turn->handles.size() : 0;
+  return turn ? turn->handles.data() : nullptr;
 }
 
 ingot_error *ingot_answer_begin(const ingot_turn *turn, bool streamed, ingot_answer **answer) {

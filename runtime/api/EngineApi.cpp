@@ -125,6 +125,9 @@ ingot_error *ingot_open(const char *path, const ingot_options *options, ingot_en
     opened->owned = std::move(*session);
     opened->session = opened->owned.get();
     opened->taps = opened->session->taps();
+    if (const ingot::schema::Images *images = opened->session->images())
+      opened->pictures =
+          std::make_unique<PictureReader>(*images, images::PictureDecoder::Options());
     *engine = opened.release();
     return {};
   });

@@ -121,8 +121,16 @@ Status ingot::runtime::readRequest(const ingot_engine *engine, const ingot_reque
   ingot_request full = defaultRequest();
   if (Status status = readSized(given, full); !status.ok())
     return status;
-  if ((full.text_bytes && !full.text) || (full.token_count && !full.tokens))
+  if ((full.text_bytes && !full.text) || (full.token_count && !full.tokens) ||
+      (full.picture_count && !full.pictures))
     return misuse("the prompt is NULL");
+  for (size_t i = 0; i < full.picture_count; ++i) {
+    if (!full.pictures[i])
+      return misuse("a picture of the request is NULL");
+    request.pictures.push_back(full.pictures[i]->picture);
+    if (engine->pictures && !engine->pictures->isAlike(*request.pictures.back()))
+      return misuse("a picture of the request was read for another model");
+  }
   if (!(full.deadline >= 0 && full.deadline <= longestDeadline))
     return Status::error("INGOT-E6053", "the deadline is no time from now",
                          "choose 0 (none) or up to 1e9 seconds");
@@ -143,7 +151,7 @@ Status ingot::runtime::readRequest(const ingot_engine *engine, const ingot_reque
   if (Status status = readForm(full, request.form); !status.ok())
     return status;
   if (full.turn) {
-    if (full.text_bytes || full.token_count)
+    if (full.text_bytes || full.token_count || full.picture_count)
       return misuse("a request has a turn and another prompt");
     if (Status status = takeTurn(*full.turn, request); !status.ok())
       return status;
@@ -158,6 +166,23 @@ ingot_error *ingot_sampling_init(const ingot_engine *engine, ingot_sampling *sam
 
 ingot_error *ingot_request_init(ingot_request *request, size_t size) {
   return guarded([&] { return initSized(defaultRequest(), request, size); });
+}
+
+ingot_error *ingot_tokenize_request(const ingot_engine *engine, const ingot_request *request,
+                                    int32_t *tokens, size_t capacity, size_t *count) {
+  return guarded([&]() -> Status {
+    if (!engine || (!tokens && capacity) || !count)
+      return misuse("a pointer is NULL");
+    Request read;
+    if (Status status = readRequest(engine, request, read); !status.ok())
+      return status;
+    const Result<std::vector<int32_t>> ids = engine->session->promptTokens(read);
+    if (!ids.ok())
+      return ids.status();
+    std::copy_n(ids->begin(), std::min(capacity, ids->size()), tokens);
+    *count = ids->size();
+    return {};
+  });
 }
 
 ingot_error *ingot_submit(ingot_engine *engine, const ingot_request *request, uint64_t *id) {

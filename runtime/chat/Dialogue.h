@@ -8,8 +8,6 @@
 #include "runtime/schema/Engine_generated.h"
 #include "runtime/serving/pictures/PromptPicture.h"
 
-#include <functional>
-
 namespace ingot::runtime {
 
 struct DialogueOptions {
@@ -49,9 +47,6 @@ public:
     AnswerFamilies families;
     AnswerSettings settings;
   };
-  /// Makes a picture of what a message says of where it comes from.
-  using ReadPicture =
-      std::function<Result<std::shared_ptr<const PromptPicture>>(const std::string &source)>;
   /// `settings`: but for the prompt's end. Without tools in them calls stay text. Without `read`
   /// pictures are refused. Errors as `render`, `read`, and encodeWithPictures.
   Result<Turn> begin(const nlohmann::ordered_json &conversation, AnswerSettings settings,

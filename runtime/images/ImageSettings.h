@@ -47,6 +47,7 @@ struct ImageSettings {
   PositionRule positions = PositionRule::None;
   uint32_t positionSide = 0; ///< of the table, in patches
 
+  bool operator==(const ImageSettings &) const = default;
   uint32_t patchValues() const { return 3 * patch * patch; }
   uint32_t mergedPatches() const { return mergeRows * mergeColumns; }
 };

@@ -32,9 +32,10 @@ struct ServedModel {
   std::unique_ptr<PictureReader> pictures; ///< null: the engine takes none
   std::unique_ptr<Loop> loop;              ///< last: it ends first
 
-  /// Reads the pictures of one conversation, which are in it. INGOT-E6004: they have more tokens
-  /// than the context. Others: readPictureSource, PictureReader::read.
-  Dialogue::ReadPicture pictureReader() const;
+  /// Of one conversation; empty where the engine takes none.
+  ReadPicture pictureReader() const {
+    return pictures ? pictures->ofConversation(loop->memoryPlan().maxContext) : ReadPicture();
+  }
 
   bool isCalled(const std::string &name) const {
     return std::find(names.begin(), names.end(), name) != names.end();

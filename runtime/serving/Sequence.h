@@ -8,7 +8,7 @@
 #include "runtime/serving/StopText.h"
 #include "runtime/serving/TokenLogprob.h"
 #include "runtime/serving/Tokenizer.h"
-#include "runtime/serving/pictures/EncodedPictures.h"
+#include "runtime/serving/pictures/EncodedPicture.h"
 #include "runtime/serving/pictures/SequencePictures.h"
 
 #include <chrono>

@@ -182,6 +182,8 @@ SamplingParameters Session::defaultSampling() const {
 }
 
 Result<std::vector<int32_t>> Session::promptTokens(const Request &request) const {
+  if (!request.pictures.empty() && !encodeProgram)
+    return noPictures();
   if (!request.tokens.empty())
     return request.tokens;
   if (!textTokenizer)
@@ -301,8 +303,6 @@ Result<Request> Session::prepare(Request request) const {
     return status;
   if (Status status = checkRequest(request); !status.ok())
     return status;
-  if (!request.pictures.empty() && !encodeProgram)
-    return noPictures();
   Result<std::vector<int32_t>> tokens = promptTokens(request);
   if (!tokens.ok())
     return std::move(tokens).status();

@@ -7,6 +7,7 @@
 #include "runtime/serving/SampleProgram.h"
 #include "runtime/serving/StepProgram.h"
 #include "runtime/serving/pictures/EncodeProgram.h"
+#include "runtime/serving/pictures/LruCache.h"
 
 #include <deque>
 #include <functional>
@@ -133,6 +134,9 @@ public:
   Executor &engine() { return *executor; }
   const schema::Target &target() const { return executor->target(); }
   const MemoryPlan &memoryPlan() const { return executor->plan(); }
+  /// The ids of a prompt, with those that stand for its pictures. INGOT-E6008: there is no
+  /// tokenizer; E6814: the engine takes no pictures. Others: encodeWithPictures.
+  Result<std::vector<int32_t>> promptTokens(const Request &request) const;
   /// What the engine says of pictures; null when it takes none.
   const schema::Images *images() const { return file().metadata().images(); }
   /// Null when the engine has no tokenizer.
@@ -205,7 +209,6 @@ private:
   Session() = default;
   Status bind(const SessionOptions &options);
   Status checkLogits() const;
-  Result<std::vector<int32_t>> promptTokens(const Request &request) const;
   Result<std::vector<std::vector<int32_t>>> badSequences(const SamplingParameters &sampling) const;
   int64_t newTokens(const Request &prepared) const;
   std::unique_ptr<Sequence> makeSequence(const Request &prepared, int32_t choice) const;
@@ -252,7 +255,7 @@ private:
   std::optional<SampleProgram> sampleProgram;
   Status sampleMissing;                       ///< why there is no sampleProgram
   std::optional<EncodeProgram> encodeProgram; ///< of an engine that takes pictures
-  std::optional<EncodedPictures> keptPictures;
+  std::optional<LruCache<EncodedPicture>> keptPictures;
   std::optional<KvCache> cache;
   std::optional<Scheduler> scheduler;
   AsyncStep asyncSteps[2]; ///< the oldest of `startedSteps`, and the next

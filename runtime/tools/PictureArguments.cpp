@@ -2,8 +2,6 @@
 // One picture after the other, since requests wait for all of theirs.
 #include "runtime/tools/PictureArguments.h"
 
-#include "runtime/serving/pictures/PictureSource.h"
-
 #include <cstdio>
 
 namespace ingot::runtime {
@@ -18,11 +16,8 @@ Status PictureArguments::read(const std::vector<std::string> &sources, Request &
     if (!reader)
       return noPictures();
     const std::string where = "picture " + std::to_string(i + 1);
-    Result<std::vector<uint8_t>> file =
-        readPictureSource(sources[i], PictureSources::DataAndFiles, images::PictureLimits().bytes);
-    if (!file.ok())
-      return std::move(file).status().in(where);
-    Result<std::shared_ptr<const PromptPicture>> picture = reader->read(*file);
+    Result<std::shared_ptr<const PromptPicture>> picture =
+        reader->readFrom(sources[i], PictureSources::DataAndFiles);
     if (!picture.ok())
       return std::move(picture).status().in(where);
     if (const uint32_t notes = (*picture)->facts.notes)

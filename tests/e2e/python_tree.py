@@ -13,12 +13,14 @@ PACKAGE = harness.ROOT / "python" / "ingot_llm"
 
 
 def install(folder):
-    """The package and its library in a folder, which is to be on the path of modules."""
+    """The package, its library and what decodes pictures in a folder, which is to be on the path of
+    modules."""
     shutil.copytree(PACKAGE, folder / "ingot_llm",
                     ignore=shutil.ignore_patterns("__pycache__", "lib"))
     (folder / "ingot_llm" / "lib").mkdir()
     (folder / "ingot_llm" / "lib" / "libingot.so").symlink_to(
         harness.programs.parent / "lib" / "libingot.so")
+    (folder / "ingot_llm" / "lib" / "ingot-images").symlink_to(harness.programs / "ingot-images")
 
 
 class PackageTest(unittest.TestCase):

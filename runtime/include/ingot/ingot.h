@@ -157,7 +157,7 @@ INGOT_CHECK ingot_error *ingot_detokenize(const ingot_engine *engine, const int3
  * "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template_kwargs",
  *  "reasoning_effort"; beside these "now", as in "2024-07-26 12:34:56", is what templates are told
  *  of the time in place of the clock's. `name`: which template; NULL: "tool_use" where tools are
- * given and it exists, else "default". */
+ *  given and it exists, else "default". Pictures are `data:` URLs; nothing is fetched. */
 INGOT_CHECK ingot_error *ingot_apply_chat_template(const ingot_engine *engine, const char *body,
                                                    size_t body_bytes, const char *name, char *text,
                                                    size_t capacity, size_t *bytes);
@@ -166,6 +166,19 @@ INGOT_CHECK ingot_error *ingot_apply_chat_template(const ingot_engine *engine, c
 INGOT_CHECK ingot_error *ingot_tokenize_chat(const ingot_engine *engine, const char *body,
                                              size_t body_bytes, const char *name, int32_t *tokens,
                                              size_t capacity, size_t *count);
+/** A picture, decoded and resized as one model reads it. Threads may share it, and it may outlive
+ *  its engine. */
+typedef struct ingot_picture ingot_picture;
+
+/** `bytes`: a file in PNG, JPEG or WebP, which the program ingot-images decodes. On success
+ *  *picture is to be closed; requests that have it keep it. */
+INGOT_CHECK ingot_error *ingot_picture_read(const ingot_engine *engine, const void *bytes,
+                                            size_t size, ingot_picture **picture);
+/** NULL is allowed. */
+INGOT_API void ingot_picture_close(ingot_picture *picture);
+/** How many tokens of a prompt stand for it, without those around them. */
+INGOT_API int64_t ingot_picture_tokens(const ingot_picture *picture);
+
 /** Success where a chat template (UTF-8, `bytes` long) can be rendered at all; else what is wrong
  *  with it, and where. `name` stands in the error. */
 INGOT_CHECK ingot_error *ingot_check_chat_template(const char *name, const char *text,
@@ -184,6 +197,9 @@ INGOT_CHECK ingot_error *ingot_turn_begin(const ingot_engine *engine, const char
 INGOT_API void ingot_turn_close(ingot_turn *turn);
 /** Tokens of the prompt, and their number; they live as long as the turn. */
 INGOT_API const int32_t *ingot_turn_tokens(const ingot_turn *turn, size_t *count);
+
+/** Its pictures, which live as long as the turn. */
+INGOT_API const ingot_picture *const *ingot_turn_pictures(const ingot_turn *turn, size_t *count);
 
 /** Takes one answer to a turn apart while it comes. For one thread at a time. */
 typedef struct ingot_answer ingot_answer;
@@ -299,6 +315,10 @@ typedef struct ingot_request {
                            *   behind thoughts and beside calls; NULL: as above */
   const char *grammar;    /**< the answer is a text of this grammar, in GBNF or Lark; or NULL.
                            *   One of the forms above */
+  /** In the order of their places: a text has the model's own placeholder for each, ids have those
+   *  that stand for it. A turn has its own. */
+  const ingot_picture *const *pictures;
+  size_t picture_count;
 } ingot_request;
 
 /** No prompt; add_special and skip_special set; one choice. */
@@ -348,6 +368,10 @@ typedef struct ingot_event {
   size_t prompt_logprob_count;
 } ingot_event;
 
+/** Writes the ids of a request's prompt as ingot_tokenize does, with those of its pictures. */
+INGOT_CHECK ingot_error *ingot_tokenize_request(const ingot_engine *engine,
+                                                const ingot_request *request, int32_t *tokens,
+                                                size_t capacity, size_t *count);
 /** Queues a request; it starts as soon as there is room, beside those already running. */
 INGOT_CHECK ingot_error *ingot_submit(ingot_engine *engine, const ingot_request *request,
                                       uint64_t *id);

@@ -223,6 +223,15 @@ public:
     return id;
   }
 
+  /// The ids of a request's prompt, with those of its pictures.
+  std::vector<int32_t> tokenize(const Request &request) const {
+    size_t count = 0;
+    check(ingot_tokenize_request(get(), &request, nullptr, 0, &count));
+    std::vector<int32_t> tokens(count);
+    check(ingot_tokenize_request(get(), &request, tokens.data(), count, &count));
+    return tokens;
+  }
+
   void cancel(uint64_t id) { check(ingot_cancel(get(), id)); }
 
   /// Runs one step; true while requests are in flight.
@@ -318,6 +327,24 @@ private:
   std::unique_ptr<ingot_engine, Closer> handle;
 };
 
+/// A picture as an engine's model reads it: see ingot_picture_read. Move-only.
+class Picture {
+public:
+  Picture(const ingot_engine *engine, std::span<const uint8_t> file) {
+    ingot_picture *read = nullptr;
+    check(ingot_picture_read(engine, file.data(), file.size(), &read));
+    handle.reset(read);
+  }
+  ingot_picture *get() const { return handle.get(); }
+  int64_t tokens() const { return ingot_picture_tokens(get()); }
+
+private:
+  struct Closer {
+    void operator()(ingot_picture *picture) const { ingot_picture_close(picture); }
+  };
+  std::unique_ptr<ingot_picture, Closer> handle;
+};
+
 /// The next turn of a conversation: see ingot_turn_begin. Move-only; requests of it point to it.
 class Turn {
 public:
@@ -332,6 +359,12 @@ public:
     size_t count = 0;
     const int32_t *ids = ingot_turn_tokens(get(), &count);
     return {ids, ids + count};
+  }
+  /// They live as long as the turn.
+  std::span<const ingot_picture *const> pictures() const {
+    size_t count = 0;
+    const ingot_picture *const *found = ingot_turn_pictures(get(), &count);
+    return {found, count};
   }
 
 private:

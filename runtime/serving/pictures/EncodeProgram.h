@@ -4,7 +4,7 @@
 
 #include "runtime/engine/Executor.h"
 #include "runtime/images/Patches.h"
-#include "runtime/serving/pictures/EncodedPictures.h"
+#include "runtime/serving/pictures/EncodedPicture.h"
 #include "runtime/serving/pictures/PromptPicture.h"
 
 namespace ingot::runtime {

@@ -2,6 +2,7 @@
 // Where pictures stand in a prompt, and what follows from it.
 #include "runtime/core/Base64.h"
 #include "runtime/serving/Sequence.h"
+#include "runtime/serving/pictures/LruCache.h"
 #include "runtime/serving/pictures/PictureSource.h"
 #include "runtime/serving/pictures/PictureWords.h"
 
@@ -188,7 +189,7 @@ TEST(Pictures, NameBlocksByTheirPixelsAndPlaces) {
 }
 
 TEST(Pictures, AreKeptWithinTheBudget) {
-  EncodedPictures kept(100);
+  LruCache<EncodedPicture> kept(100);
   auto encoded = [](size_t floats) {
     auto made = std::make_shared<EncodedPicture>();
     made->rows = {std::vector<float>(floats)};
