@@ -65,8 +65,6 @@ llvm::SmallVector<Tile> tilesFor(const MatmulShape &shape) {
 
 void describe(CudaVariant &variant, const MatmulShape &shape, const Plan &plan,
               const CudaArchitecture &architecture) {
-  int64_t segments = segmentsOf(shape, segmentOf(plan, shape, architecture));
-  variant.integer("clustered", clusterBlocks(plan.tile, shape, segments, architecture));
   variant.integer("promoted", isFloat8(shape) ? kPromoted : 0);
   variant.integer("totals_offset",
                   llvm::alignTo(plan.stages * plan.stageBytes + plan.decodedBytes, 16));
@@ -81,8 +79,8 @@ constexpr MatmulMethod codegen::kGroupMethod = {.source = "MatmulGroup",
                                                           .opensGroups = false,
                                                           .putsTotals = true},
                                                 .unit = engine::SumUnit::WarpGroup,
-                                                .family = MmaFamily::WgmmaRegisters,
                                                 .width = width,
+                                                .family = MmaFamily::WgmmaRegisters,
                                                 .takes = takes,
                                                 .product = productOf,
                                                 .tiles = tilesFor,

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.matmul by wgmma, for sm_90a: a warp group multiplies 64 rows of the weight by 8 to 256 tokens,
-// which it reads from shared memory; so it does weights that need no decoding where tokens are many,
-// and others decoded, in registers. Blocks, shares of k and the
-// order of sums are those of MatmulTensor; but totals of segments stand in shared memory, so that
-// tiles of many tokens have registers for their open sums, and blocks that share k may be a
-// cluster, of which each adds all sums of some rows. But for experts a warp more brings
-// weights and inputs to stages that the warp groups empty, each at its own pace.
+// which it reads from shared memory; so it does weights that need no decoding, and others decoded,
+// in registers. Blocks, shares of k and the order of sums are those of MatmulTensor; but totals of
+// segments stand in shared memory, so that tiles of many tokens have registers for their open sums,
+// and blocks that share k may be a cluster, of which each adds all sums of some rows. But for
+// experts a warp more brings weights and inputs to stages that the warp groups empty, each at its
+// own pace.
 #define INGOT_WAITS_ITSELF
 #include "MatmulSums.cuh"
 #include "PtxWarpGroup.cuh"
+
+namespace absent {
+enum : i64 { cluster_blocks = 1 };
+} // namespace absent
+namespace constants {
+using namespace absent; // what a launch without a cluster leaves out is found there
+}
 
 /// The swizzle goes by addresses.
 extern __shared__ __align__(1024) u8 shared[];
@@ -38,7 +45,7 @@ static_assert(!kCrosses || (kStoredMatrices && constants::producer_threads > 0 &
 /// memory is what takes time.
 constexpr bool kOverlapsStages = kCrosses && !kCloses && constants::producer_threads == 128;
 /// Blocks of the cluster that share k; 1: none.
-constexpr int kClustered = int(constants::clustered);
+constexpr int kClustered = int(constants::cluster_blocks);
 /// Where the totals of segments stand; of clusters a place for each of the block's segments, but
 /// for those of the first block, which it adds.
 constexpr int kTotalsOffset = int(constants::totals_offset), kTotalBytes = kQuads * kThreads * 16;

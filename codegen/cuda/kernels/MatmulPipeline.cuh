@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring of stages in shared memory that tensor-core templates fill with asynchronous copies:
 // weights as packed, inputs row by row, and the scales, zeros and super-block scales of the stage's
-// groups. From sm_90 on what belongs to the weight comes by tensor copies. Inputs do not: kernels
-// before this one have written them with ordinary stores, which tensor copies see only behind
-// fences of those kernels.
+// groups. From sm_90 on what belongs to the weight comes by tensor copies. Inputs do so in
+// MatmulGroup alone, behind a fence: kernels before have written them with ordinary stores.
 #pragma once
 
 #include "MatmulFragments.cuh"
