@@ -14,6 +14,11 @@ DATA = harness.ROOT.parent / "shared" / "data" / "vision"
 GOLDENS = json.loads((DATA / "goldens.json").read_text()) if DATA.is_dir() else {}
 MODELS = [name for name in GOLDENS if (DATA / name).is_dir()]
 LEAST_MARGIN = 3e-3  # of goldens: below, either token may come
+CPU = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+# Those that this machine runs.
+X86_LEVELS = ["x86-64-v3"] + [level for flag, level in (
+    (" avx512vl", "x86-64-v4"), (" avx512_bf16", "x86-64-v4+vnni+bf16"),
+    (" amx_bf16", "x86-64-v4+vnni+bf16+amx")) if flag in CPU]
 
 
 def expected(case):
@@ -77,9 +82,10 @@ class PicturesTest(harness.BuildTest):
                 self.check(model, self.engine(model, "reference"))
 
     def test_x86(self):
-        for model in MODELS:
-            with self.subTest(model):
-                self.check(model, self.engine(model))
+        for level in X86_LEVELS:
+            for model in MODELS:
+                with self.subTest(f"{model}, {level}"):
+                    self.check(model, self.engine(model, level), "--target", level)
 
     def test_pieces_and_preemption_change_nothing(self):
         for model in MODELS:
