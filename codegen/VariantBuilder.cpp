@@ -100,24 +100,52 @@ void VariantBuilder::causalConv(llm::CausalConvOp op) {
   type("result_type", op.getResult());
 }
 
-void VariantBuilder::gatedDeltaRule(llm::GatedDeltaRuleOp op) {
+/// Of heads with a matrix as state, however it changes. `query`, `key`, `value`: where in the input
+/// their first columns are.
+template <class Op>
+static void describeHeads(VariantBuilder &variant, Op op, int64_t query, int64_t key,
+                          int64_t value) {
   llm::StateType state = op.getState().getType();
   auto valueHeads = static_cast<int64_t>(op.getValueHeads());
-  integer("key_heads", static_cast<int64_t>(op.getKeyHeads()));
-  integer("value_heads", valueHeads);
-  integer("key_dim", op.keyDim());
-  integer("value_dim", op.valueDim());
-  integer("chunk", state.getBlockTokens());
-  integer("block_bytes", state.blockBytes());
-  type("input_type", op.getInput());
+  variant.integer("key_heads", static_cast<int64_t>(op.getKeyHeads()));
+  variant.integer("value_heads", valueHeads);
+  variant.integer("key_dim", op.keyDim());
+  variant.integer("value_dim", op.valueDim());
+  variant.integer("query_column", query);
+  variant.integer("key_column", key);
+  variant.integer("value_column", value);
+  variant.integer("chunk", state.getBlockTokens());
+  variant.integer("block_bytes", state.blockBytes());
+  variant.type("input_type", op.getInput());
+  variant.type("log_decay_type", op.getLogDecay());
+  variant.type("result_type", op.getResult());
+  variant.rowsOf(op.getBlockTable());
+  variant.tiles(valueHeads);
+}
+
+void VariantBuilder::linearAttention(llm::GatedDeltaRuleOp op) {
+  int64_t keys = static_cast<int64_t>(op.getKeyHeads()) * op.keyDim();
+  describeHeads(*this, op, 0, keys, 2 * keys);
+  integer("corrects", 1);
   type("decay_type", op.getDecay());
   type("gate_type", op.getGate());
-  type("log_decay_type", op.getLogDecay());
   type("decay_bias_type", op.getDecayBias());
-  type("result_type", op.getResult());
   real("epsilon", op.getEpsilon());
-  rowsOf(op.getBlockTable());
-  tiles(valueHeads);
+  real("least", llvm::APFloat(0.0f));
+  real("most", llvm::APFloat(0.0f));
+}
+
+void VariantBuilder::linearAttention(llm::StateSpaceOp op) {
+  int64_t values = llm::columnsOf(op.getResult()),
+          keys = static_cast<int64_t>(op.getKeyHeads()) * op.keyDim();
+  describeHeads(*this, op, values + keys, values, 0);
+  integer("corrects", 0);
+  type("decay_type", op.getDelta());
+  type("gate_type", op.getSkip());
+  type("decay_bias_type", op.getDeltaBias());
+  real("epsilon", llvm::APFloat(0.0f));
+  real("least", op.getLeast());
+  real("most", op.getMost());
 }
 
 void VariantBuilder::quantizedRows(llm::QuantizeActivationOp op) {

@@ -15,6 +15,7 @@ class CausalConvOp;
 class CombineOp;
 class EncoderAttentionOp;
 class GatedDeltaRuleOp;
+class StateSpaceOp;
 class QuantizeActivationOp;
 class NormOp;
 class RopeAppendOp;
@@ -158,8 +159,10 @@ public:
   /// The constants of llm.causal_conv, but for its tiles.
   void causalConv(llm::CausalConvOp op);
 
-  /// The constants of llm.gated_delta_rule, and a tile for each value head of each sequence.
-  void gatedDeltaRule(llm::GatedDeltaRuleOp op);
+  /// The constants of operations whose heads have a matrix as state, and a tile for each value head
+  /// of each sequence.
+  void linearAttention(llm::GatedDeltaRuleOp op);
+  void linearAttention(llm::StateSpaceOp op);
 
   /// The constants of llm.quantize_activation on CPUs, and a tile for each row.
   void quantizedRows(llm::QuantizeActivationOp op);

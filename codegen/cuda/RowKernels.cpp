@@ -245,8 +245,8 @@ static Declined addKernels(llm::CausalConvOp op, Kernels &kernels) {
   return std::nullopt;
 }
 
-static Declined addDeltaRule(llm::GatedDeltaRuleOp op, const CudaArchitecture &architecture,
-                             Kernels &kernels) {
+template <class Op>
+static Declined addLinearAttention(Op op, const CudaArchitecture &architecture, Kernels &kernels) {
   // A warp for each fourth row; S of so many columns, beside k' of a chunk, leaves room for a
   // second block on most architectures.
   constexpr int64_t kThreads = 128, kRows = 16, kColumns = 32;
@@ -255,8 +255,8 @@ static Declined addDeltaRule(llm::GatedDeltaRuleOp op, const CudaArchitecture &a
                    2 * kRows * (chunk | 1) + chunk + kRows;
   if (4 * floats > architecture.sharedPerBlock)
     return "its keys are too long";
-  CudaVariant variant("GatedDeltaRule", op, kThreads);
-  variant.gatedDeltaRule(op);
+  CudaVariant variant("LinearAttention", op, kThreads);
+  variant.linearAttention(op);
   variant.integer("tile_rows", kRows);
   variant.integer("tile_columns", kColumns);
   variant.shared(4 * floats);
@@ -392,7 +392,8 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &architect
             llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp, llm::GatherColumnsOp,
             llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
           [&](auto known) { return addKernels(known, kernels); })
-      .Case([&](llm::GatedDeltaRuleOp known) { return addDeltaRule(known, architecture, kernels); })
+      .Case<llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
+          [&](auto known) { return addLinearAttention(known, architecture, kernels); })
       .Case<llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp, llm::SampleOp>(
           [&](auto known) { return addKernels(known, declared, kernels); })
       .Default([](Operation *) { return Declined("it is no operation of a step"); });

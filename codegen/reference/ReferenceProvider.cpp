@@ -244,14 +244,20 @@ static FailureOr<KernelVariant> kernelFor(llm::CombineOp op) {
 
 static FailureOr<KernelVariant> kernelFor(llm::CausalConvOp op) { return causalConvKernel(op); }
 
-static FailureOr<KernelVariant> kernelFor(llm::GatedDeltaRuleOp op) {
+template <class Op> static FailureOr<KernelVariant> linearAttentionKernel(Op op) {
   int64_t keyDim = op.keyDim(), valueDim = op.valueDim(),
           chunk = op.getState().getType().getBlockTokens();
-  VariantBuilder variant("GatedDeltaRule", op.getContext());
-  variant.gatedDeltaRule(op);
+  VariantBuilder variant("LinearAttention", op.getContext());
+  variant.linearAttention(op);
   // A chunk of one value head, and q' and k' of a token.
   return variant.take(
       4 * (llm::GatedDeltaRuleOp::stateElements(1, 1, keyDim, valueDim, chunk) + 2 * keyDim));
+}
+static FailureOr<KernelVariant> kernelFor(llm::GatedDeltaRuleOp op) {
+  return linearAttentionKernel(op);
+}
+static FailureOr<KernelVariant> kernelFor(llm::StateSpaceOp op) {
+  return linearAttentionKernel(op);
 }
 
 static FailureOr<KernelVariant> kernelFor(llm::KvAppendOp op) {
@@ -320,8 +326,8 @@ LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine
                 llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::PlaceRowsOp, llm::GatherColumnsOp, llm::RouteOp, llm::GroupRowsOp,
                 llm::CombineOp, llm::KvAppendOp, llm::LatentAppendOp, llm::AttentionOp,
-                llm::EncoderAttentionOp, llm::CausalConvOp, llm::GatedDeltaRuleOp, llm::SampleOp>(
-              [](auto known) { return kernelFor(known); })
+                llm::EncoderAttentionOp, llm::CausalConvOp, llm::GatedDeltaRuleOp,
+                llm::StateSpaceOp, llm::SampleOp>([](auto known) { return kernelFor(known); })
           .Default([](Operation *other) {
             return decline(other) << "it is a fused form or none of the llm dialect's";
           });

@@ -6,7 +6,7 @@
 #include "codegen/x86/PanelLayout.h"
 #include "codegen/x86/X86Target.h"
 #include "codegen/x86/kernels/AttentionBlocks.h"
-#include "codegen/x86/kernels/DeltaScratch.h"
+#include "codegen/x86/kernels/LinearScratch.h"
 #include "codegen/x86/kernels/MatmulBlocks.h"
 #include "codegen/x86/kernels/NormBlocks.h"
 #include "dialects/llm/LlmAttentionOps.h"
@@ -374,13 +374,19 @@ static Declined addKernels(llm::CausalConvOp op, llvm::ArrayRef<RangeAttr>, Kern
   return std::nullopt;
 }
 
-static Declined addKernels(llm::GatedDeltaRuleOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
-  x86::DeltaScratch scratch = {op.keyDim(), op.valueDim(),
-                               op.getState().getType().getBlockTokens()};
-  VariantBuilder variant("GatedDeltaRule", op.getContext());
-  variant.gatedDeltaRule(op);
+template <class Op> static Declined addLinearAttention(Op op, Kernels &kernels) {
+  x86::LinearScratch scratch = {op.keyDim(), op.valueDim(),
+                                op.getState().getType().getBlockTokens()};
+  VariantBuilder variant("LinearAttention", op.getContext());
+  variant.linearAttention(op);
   kernels.push_back(variant.take(scratch.bytes()));
   return std::nullopt;
+}
+static Declined addKernels(llm::GatedDeltaRuleOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  return addLinearAttention(op, kernels);
+}
+static Declined addKernels(llm::StateSpaceOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  return addLinearAttention(op, kernels);
 }
 
 llvm::SmallVector<SumsAttr> X86Provider::sumsFor(Operation *op, llvm::ArrayRef<RangeAttr>) const {
@@ -416,7 +422,7 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
                 llm::EncoderAttentionOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp,
-                llm::CombineOp, llm::CausalConvOp, llm::GatedDeltaRuleOp>(
+                llm::CombineOp, llm::CausalConvOp, llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

@@ -170,14 +170,17 @@ std::optional<SmallVector<StackedMatrix>> matricesOfTensor(llm::MatmulOp op,
     return std::nullopt;
   StringRef name = stored.getName();
   SmallVector<StringRef> parts = {experts.down};
-  if (name.ends_with("gate_up_proj"))
+  StringRef stack = experts.stackedDown;
+  if (name.ends_with(experts.stackedGateUp)) {
     parts = {experts.gate, experts.up};
+    stack = experts.stackedGateUp;
+  }
   const int64_t rows = op.expertRows() / static_cast<int64_t>(parts.size()),
                 columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
   SmallVector<StackedMatrix> matrices;
   for (int64_t expert = 0; expert < op.experts(); ++expert)
     for (auto [i, part] : llvm::enumerate(parts)) {
-      Product product{(name.rsplit('.').first + "." + Twine(expert) + "." + part + ".weight").str(),
+      Product product{(name.drop_back(stack.size()) + Twine(expert) + "." + part + ".weight").str(),
                       rows, columns};
       const int64_t first = static_cast<int64_t>(i) * rows;
       product.inputsFirst = inputsFirst;

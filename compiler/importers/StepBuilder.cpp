@@ -724,6 +724,17 @@ Value StepBuilder::gatedDeltaRule(Value input, Value decay, Value gate, Value st
       builder.getF32FloatAttr(1e-6f));
 }
 
+Value StepBuilder::stateSpace(Value input, Value delta, Value state, Value logDecay,
+                              Value deltaBias, Value skip, const checkpoint::StateSpace &space) {
+  return llm::StateSpaceOp::create(
+      builder, location, activation(rowsOf(input), static_cast<int64_t>(space.columns())), input,
+      delta, skip, positions, sequenceOffsets, tableOf(state), state, logDecay, deltaBias,
+      builder.getI64IntegerAttr(static_cast<int64_t>(space.groups)),
+      builder.getI64IntegerAttr(static_cast<int64_t>(space.heads)),
+      builder.getF32FloatAttr(static_cast<float>(space.least)),
+      builder.getF32FloatAttr(static_cast<float>(space.most)));
+}
+
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,
                              double softcap, Value sinks) {
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };

@@ -130,6 +130,11 @@ public:
   mlir::Value gatedDeltaRule(mlir::Value input, mlir::Value decay, mlir::Value gate,
                              mlir::Value state, mlir::Value logDecay, mlir::Value decayBias,
                              const checkpoint::GatedDeltaNet &net);
+  /// A selective state space (llm.state_space). `input`: [x|B|C]; `delta`: a number for each head,
+  /// as `logDecay`, `deltaBias` and `skip`.
+  mlir::Value stateSpace(mlir::Value input, mlir::Value delta, mlir::Value state,
+                         mlir::Value logDecay, mlir::Value deltaBias, mlir::Value skip,
+                         const checkpoint::StateSpace &space);
   /// input / (1 + e^-gate), for `gate` like the input, or [T, 1].
   mlir::Value gated(mlir::Value input, mlir::Value gate);
   mlir::Value add(mlir::Value a, mlir::Value b);

@@ -79,4 +79,45 @@ def Llm_GatedDeltaRuleOp : Llm_Op<"gated_delta_rule", [MemoryEffects<[MemRead, M
   }];
 }
 
+def Llm_StateSpaceOp : Llm_Op<"state_space", [MemoryEffects<[MemRead, MemWrite]>,
+                                              Llm_StoresResult]> {
+  let summary = "Selective state space along each sequence";
+  let description = [{
+    The recurrence of Mamba-2 (arXiv 2405.21060). Rows of `input` are, side by side, x of
+    `value_heads` heads of V columns, and B and C of `key_heads` groups of K columns; head h reads
+    group h / (value_heads / key_heads). Sequences and their rows are those of llm.causal_conv. In
+    f32, for a token and head, with the column `delta` a of that head, `log_decay` A,
+    `delta_bias` d and `skip` D:
+
+      t = log(1 + exp(a + d)), within `least` to `most`;  g = -exp(A) * t
+      S <- exp(g) S + B (t x)^T;  result = S^T C + D x
+
+    S [K, V] is zeros before position 0. It is computed by chunks, as llm.gated_delta_rule is, whose
+    k', q' and u are B, C and t x here:
+
+      result_i = exp(G_i) S^T C_i + sum over j <= i of D_ij (C_i . B_j) u_j + D x_i
+      next S = exp(G_last) S + sum over j of (exp(G_last - G_j) B_j) u_j^T
+
+    and a row of `state` is like that operation's.
+  }];
+  let arguments = (ins Llm_Activation:$input, Llm_Activation:$delta, Llm_WeightTensor:$skip,
+      Llm_IndexTensor:$positions, Llm_IndexTensor:$sequence_offsets, Llm_IndexTensor:$block_table,
+      Llm_StateType:$state, Llm_WeightTensor:$log_decay, Llm_WeightTensor:$delta_bias,
+      I64Attr:$key_heads, I64Attr:$value_heads, F32Attr:$least, F32Attr:$most);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = [{
+    $input `,` $delta `at` $positions `,` $sequence_offsets `,` $block_table `with` $state
+    `decay` $log_decay `,` $delta_bias `skip` $skip `heads` $key_heads `,` $value_heads
+    `within` $least `,` $most attr-dict `:` type($input) `,` type($delta) `,` type($positions) `,`
+    type($sequence_offsets) `,` type($block_table) `,` type($state) `,` type($log_decay) `,`
+    type($delta_bias) `,` type($skip) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// K and V: columns of a group of B and C, and of a head of x.
+    int64_t keyDim();
+    int64_t valueDim();
+  }];
+}
+
 #endif

@@ -55,6 +55,10 @@ GEMMA4 = {
                            "rope_theta": 100000.0},
         "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0}},
 }
+MAMBA = {
+    "mamba_n_heads": 8, "mamba_n_groups": 1, "mamba_d_state": 16, "mamba_d_head": 16,
+    "max_position_embeddings": 256,
+}
 GATED_DELTA = {
     "num_hidden_layers": 4, "head_dim": 32, "linear_key_head_dim": 16, "linear_value_head_dim": 24,
     "linear_num_key_heads": 2, "linear_num_value_heads": 4, "max_position_embeddings": 256,
@@ -231,6 +235,24 @@ CASES = {
     "smollm3_list": of_type("smollm3", "SmolLM3ForCausalLM", {"no_rope_layers": [0, 1]},
                             targets=("x86-64-v3",)),
     # The forms of releases: a size before it is adjusted; and of what transformers 5 saves.
+    "bamba": of_type("bamba", "BambaForCausalLM", MAMBA, {
+        "num_hidden_layers": 3, "attn_layer_indices": [1]}, prompt=124, context=192),
+    "granite_hybrid": of_type("granitemoehybrid", "GraniteMoeHybridForCausalLM", TIED, MAMBA, {
+        "num_hidden_layers": 4, "layer_types": ["mamba", "attention", "mamba", "mamba"],
+        "num_local_experts": 6, "num_experts_per_tok": 2, "shared_intermediate_size": 40,
+        "embedding_multiplier": 0.4, "residual_multiplier": 1.7, "attention_multiplier": 0.2,
+        "logits_scaling": 1.7}, prompt=125, context=192),
+    "granite_hybrid_dense": of_type("granitemoehybrid", "GraniteMoeHybridForCausalLM", MAMBA, {
+        "num_hidden_layers": 3, "layer_types": ["linear_attention", "attention", "mamba"],
+        "num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 72,
+        "mamba_n_groups": 2, "mamba_d_state": 24, "mamba_conv_bias": False,
+        "mamba_proj_bias": True, "position_embedding_type": "rope", "time_step_limit": [0.3, 0.9],
+        "attention_bias": True}, prompt=124, context=192),
+    "granite_hybrid_attention": of_type(
+        "granitemoehybrid", "GraniteMoeHybridForCausalLM", MAMBA, {
+            "num_hidden_layers": 2, "layer_types": ["attention"] * 2, "num_local_experts": 0,
+            "num_experts_per_tok": 0, "shared_intermediate_size": 72,
+            "position_embedding_type": "rope"}, targets=("x86-64-v3",)),
     "lfm2": of_type("lfm2", "Lfm2ForCausalLM", TIED, {
         "num_hidden_layers": 4, "full_attn_idxs": [1, 3], "norm_eps": 1e-5, "conv_L_cache": 3,
         "block_ff_dim": 150, "block_multiple_of": 16}, without=("rms_norm_eps",

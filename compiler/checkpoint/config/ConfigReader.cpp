@@ -125,8 +125,11 @@ void readLayerTypes(const Json &root, JsonFields &fields, ConfigDraft &config) {
   for (size_t i = 0; i < types->size(); ++i) {
     auto type = types->element(i).string();
     slides.push_back(type && *type == windowed);
-    others.push_back(type && config.other && *type == config.otherType);
-    if (!type || (!slides.back() && !others.back() && *type != "full_attention"))
+    others.push_back(type && config.other &&
+                     (*type == config.otherType ||
+                      (*type == "linear_attention" && config.otherType == "mamba")));
+    const bool isFull = type && (*type == "full_attention" || *type == "attention");
+    if (!slides.back() && !others.back() && !isFull)
       return fields.fail("layer_types", "INGOT-E1057",
                          message("what layer ", i, " attends to is not known"),
                          message("known are \"full_attention\" and \"",
@@ -209,7 +212,11 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ConfigDraft &conf
   const std::string_view other = countKey == "num_experts" ? "num_local_experts" : "num_experts";
   if (fields.has(other) && !fields.has(countKey))
     countKey = other;
-  experts.count = fields.unsignedInteger(countKey, 1, Experts::most);
+  experts.count = fields.unsignedInteger(countKey, absent.expertsMayLack ? 0 : 1, Experts::most);
+  if (experts.count == 0) {
+    fields.has(absent.expertsOfToken);
+    return config.experts.reset();
+  }
   if (fields.unsignedIntegerOr(other, experts.count, 1, Experts::most) != experts.count)
     fields.fail(other, "INGOT-E1051",
                 message(countKey, " says that there are ", experts.count, " experts"),

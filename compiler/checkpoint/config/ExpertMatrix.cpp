@@ -15,7 +15,7 @@ std::optional<ExpertMatrix> expertMatrixOf(const ModelConfig &config, std::strin
   if (!found)
     return std::nullopt;
   const Experts &experts = *found;
-  const std::string module = message(".", experts.path(), "experts.");
+  const std::string module = message(".", experts.path(), experts.stacks, ".");
   const size_t at = name.find(module);
   if (at == std::string_view::npos || !name.ends_with(weight))
     return std::nullopt;

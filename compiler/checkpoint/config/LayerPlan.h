@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,7 +87,26 @@ struct GatedDeltaNet {
   uint64_t valueColumns() const { return valueHeads * valueDim; }
 };
 
-using TokenMixer = std::variant<Attention, ShortConv, GatedDeltaNet>;
+/// A selective state space (Mamba-2), llm.state_space's: [z|xBC|dt] = in_proj x; y =
+/// space(silu(conv(xBC)), dt); out_proj(n(y * silu(z)) * w), where n norms the columns of each
+/// group.
+struct StateSpace {
+  uint64_t heads = 0, headDim = 0;   ///< of x, and so of y and z
+  uint64_t groups = 1, stateDim = 0; ///< of B and C; the first divide the heads
+  uint64_t taps = 4;                 ///< of the convolution
+  bool convBias = true;
+  bool bias = false; ///< on both projections
+  /// What steps are kept within.
+  double least = 0, most = std::numeric_limits<float>::max();
+
+  static constexpr uint64_t widestState = 1024;
+
+  /// Columns of x, y and z, and of [x|B|C].
+  uint64_t columns() const { return heads * headDim; }
+  uint64_t mixedColumns() const { return columns() + 2 * groups * stateDim; }
+};
+
+using TokenMixer = std::variant<Attention, ShortConv, GatedDeltaNet, StateSpace>;
 
 //===- Mixers of channels -------------------------------------------------------------------===//
 
@@ -154,6 +174,8 @@ struct Experts {
   bool sharedGated = false; ///< it stands behind a gate
   bool biases = false;      ///< on the router and on what experts compute
   ExpertStorage storage = ExpertStorage::Apart;
+  /// Names of what holds all experts' matrices, behind the module's, and of stacks of them in it.
+  std::string_view stacks = "experts", stackedGateUp = "gate_up_proj", stackedDown = "down_proj";
   /// Names of the module, which is the layer itself where it is empty, of what chooses experts, of
   /// the three matrices of an expert, and of the one that all tokens go through.
   std::string_view module = "mlp", router = "gate", gate = "gate_proj", up = "up_proj",

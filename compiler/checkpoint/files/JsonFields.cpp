@@ -22,6 +22,11 @@ bool JsonFields::isNull(std::string_view key) const {
   return member && member->isNull();
 }
 
+bool JsonFields::isText(std::string_view key, std::string_view text) const {
+  const auto value = given(key);
+  return value && value->isString() && *value->string() == text;
+}
+
 bool JsonFields::isOff(std::string_view key) const {
   const auto value = given(key);
   if (!value)

@@ -22,6 +22,9 @@ public:
   /// Whether `key` is there, and null.
   bool isNull(std::string_view key) const;
 
+  /// Whether `key` is there, and this text.
+  bool isText(std::string_view key, std::string_view text) const;
+
   /// Whether the value of `key` is absent, null, false, 0, or empty.
   bool isOff(std::string_view key) const;
 

@@ -33,7 +33,7 @@ public:
         step.route(logits, choiceBias(prefix + module), static_cast<int64_t>(experts.perToken),
                    experts.routing);
     step.setSite(site + "experts.gate_up_proj");
-    std::string name = prefix + module + "experts.";
+    std::string name = prefix + module + std::string(experts.stacks) + ".";
     Value both = step.expertLinear(x, gateAndUp(name), routing);
     // What the input is multiplied by may as well multiply the product.
     if (experts.routing.scalesInputs)
@@ -97,16 +97,23 @@ private:
   /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").
   Value gateAndUp(const std::string &name) {
     if (experts.storage == ExpertStorage::Turns)
-      return byExpertHalves(step.expertWeights(name + "gate_up_proj", count, 2 * width,
-                                               model.hidden, inputsFirst(name)));
+      return byExpertHalves(
+          step.expertWeights(gateUpStack(name), count, 2 * width, model.hidden, inputsFirst(name)));
     if (!areApart(name))
-      return step.expertWeights(name + "gate_up_proj", count, 2 * width, model.hidden,
+      return step.expertWeights(gateUpStack(name), count, 2 * width, model.hidden,
                                 inputsFirst(name));
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)
       for (std::string_view part : {experts.gate, experts.up})
         parts.push_back(expertMatrix(name, expert, part, width, model.hidden));
     return step.stack(parts);
+  }
+
+  std::string gateUpStack(const std::string &name) const {
+    return name + std::string(experts.stackedGateUp);
+  }
+  std::string downStack(const std::string &name) const {
+    return name + std::string(experts.stackedDown);
   }
 
   /// Whether each matrix is a tensor: programs that quantize take stacks apart.
@@ -121,13 +128,13 @@ private:
     if (experts.storage == ExpertStorage::Turns)
       return true;
     return model.hidden != 2 * width
-               ? !step.isStored(name + "gate_up_proj", {count, 2 * width, model.hidden})
-               : !step.isStored(name + "down_proj", {count, model.hidden, width});
+               ? !step.isStored(gateUpStack(name), {count, 2 * width, model.hidden})
+               : !step.isStored(downStack(name), {count, model.hidden, width});
   }
 
   Value down(const std::string &name) {
     if (!areApart(name))
-      return step.expertWeights(name + "down_proj", count, model.hidden, width, inputsFirst(name));
+      return step.expertWeights(downStack(name), count, model.hidden, width, inputsFirst(name));
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)
       parts.push_back(expertMatrix(name, expert, experts.down, model.hidden, width));

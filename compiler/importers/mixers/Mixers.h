@@ -14,6 +14,8 @@ CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::ShortConv &conv);
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::GatedDeltaNet &net);
+CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
+                    const checkpoint::StateSpace &space);
 
 /// What the mixer makes of the tokens `x` [T, hidden]. `prefix`: of the layer ("model.layers.0.");
 /// `caches`: of the types of cachesOf().
@@ -22,6 +24,8 @@ mlir::Value mixTokens(Modules &model, const checkpoint::Attention &attention, ml
 mlir::Value mixTokens(Modules &model, const checkpoint::ShortConv &conv, mlir::Value x,
                       const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
 mlir::Value mixTokens(Modules &model, const checkpoint::GatedDeltaNet &net, mlir::Value x,
+                      const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
+mlir::Value mixTokens(Modules &model, const checkpoint::StateSpace &space, mlir::Value x,
                       const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
 
 /// What the mixer makes of each of the rows `x` [T, hidden]; `y`: what they are norms of.

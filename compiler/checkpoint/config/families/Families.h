@@ -8,6 +8,7 @@
 #define INGOT_FAMILIES(X) \
   X(apertus) \
   X(arcee) \
+  X(bamba) \
   X(cohere) \
   X(cohere2) \
   X(ernie45) \
@@ -29,6 +30,7 @@
   X(gptNeoX) \
   X(gptOss) \
   X(granite) \
+  X(graniteHybrid) \
   X(hunYuanDense) \
   X(hunYuanMoe) \
   X(hy3) \

@@ -86,6 +86,7 @@ struct ConfigJson {
   uint64_t innerPerHidden = 0; ///< inner size over hidden_size; 0: it must be given
   bool innerListed = false;    ///< it may be a list of each layer's
   std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts
+  bool expertsMayLack = false;                  ///< there may be 0 of them
   std::string_view expertsOfToken = "num_experts_per_tok"; ///< the key
   std::optional<RopeType> scaledRope = {}; ///< the only type beside Default; nothing: any
   OwnKeys keys = {};

@@ -199,3 +199,27 @@ func.func @f(%x: tensor<?x64xf32, "T">, %a: tensor<?x4xbf16, "T">, %g: tensor<?x
       !llm.state<tensor<1088xbf16>, block = 16>, tensor<4xf32>, tensor<4xbf16> -> tensor<?x32xbf16, "T">
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<?x64xf32, "T">, %t: tensor<?x4xbf16, "T">, %p: tensor<?xi32, "T">,
+    %o: tensor<?xi32, "S + 1">, %b: tensor<?x?xi32, "S">, %s: !llm.state<tensor<1088xf32>, block = 16>,
+    %w: tensor<4xf32>, %d: tensor<4xbf16>) {
+  // expected-error @+1 {{the least step must not be above the most}}
+  %0 = llm.state_space %x, %t at %p, %o, %b with %s decay %w, %d skip %d heads 2, 4 within 2.0, 1.0 : tensor<?x64xf32, "T">,
+      tensor<?x4xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "S + 1">, tensor<?x?xi32, "S">,
+      !llm.state<tensor<1088xf32>, block = 16>, tensor<4xf32>, tensor<4xbf16>, tensor<4xbf16> -> tensor<?x32xbf16, "T">
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x64xf32, "T">, %t: tensor<?x3xbf16, "T">, %p: tensor<?xi32, "T">,
+    %o: tensor<?xi32, "S + 1">, %b: tensor<?x?xi32, "S">, %s: !llm.state<tensor<1088xf32>, block = 16>,
+    %w: tensor<4xf32>, %d: tensor<4xbf16>) {
+  // expected-error @+1 {{decay and gate must have 4 columns}}
+  %0 = llm.state_space %x, %t at %p, %o, %b with %s decay %w, %d skip %d heads 2, 4 within 0.0, 1.0 : tensor<?x64xf32, "T">,
+      tensor<?x3xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "S + 1">, tensor<?x?xi32, "S">,
+      !llm.state<tensor<1088xf32>, block = 16>, tensor<4xf32>, tensor<4xbf16>, tensor<4xbf16> -> tensor<?x32xbf16, "T">
+  return
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scratch memory of llm.gated_delta_rule; also read by the provider.
+// The scratch memory of linear attention (LinearRun.h); also read by the provider.
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ namespace ingot::x86 {
 /// [chunk][keyStride] each and the weights of their sums over positions [chunk][chunkStride] each;
 /// of its positions G and exp(G) [chunkStride] each and beta [chunk]. Rows are padded for register
 /// tiles.
-struct DeltaScratch {
+struct LinearScratch {
   int64_t keyDim, valueDim, chunk;
 
   static constexpr int64_t padded(int64_t rows) { return rows + 12; }

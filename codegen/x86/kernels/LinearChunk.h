@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chunk that llm.gated_delta_rule computes in, in scratch memory: what it takes from state and
-// leaves there, the rows of the step, and S before the next chunk.
+// The chunk that linear attention (LinearRun.h) computes in, in scratch memory: what it takes from
+// state and leaves there, the rows of the step, and S before the next chunk.
 #pragma once
 
-#include "codegen/native/kernels/DeltaRun.h"
-#include "codegen/x86/kernels/DeltaScratch.h"
+#include "codegen/native/kernels/LinearRun.h"
 #include "codegen/x86/kernels/Epilogue.h"
+#include "codegen/x86/kernels/LinearScratch.h"
 #include "codegen/x86/kernels/RegisterTile.h"
 #include "codegen/x86/kernels/Transpose.h"
 
@@ -13,7 +13,7 @@ namespace ingot::x86 {
 
 constexpr int64_t groupColumns = tilePanels * lanes;
 
-inline DeltaScratch deltaScratch() {
+inline LinearScratch linearScratch() {
   return {ingot_const_key_dim, ingot_const_value_dim, ingot_const_chunk};
 }
 
@@ -28,7 +28,7 @@ struct RowMajorPanels {
   }
 };
 
-/// sums[v] += row[v] * factor for both sums, over `Rows` rows of a matrix in order.
+/// sums[v] += row[v] * factor for both sums, or for A alone, over `Rows` rows of a matrix in order.
 template <int Rows>
 [[gnu::always_inline]] inline void addRows(const float *matrix, int64_t stride, int64_t columns,
                                            const float *a, const float *b, float *sumA,
@@ -39,10 +39,12 @@ template <int Rows>
     for (int r = 0; r < Rows; ++r) {
       Floats row = loadVector<Floats>(matrix + r * stride + v);
       first = fma(row, splat(a[r]), first);
-      second = fma(row, splat(b[r]), second);
+      if (ingot_const_corrects)
+        second = fma(row, splat(b[r]), second);
     }
     storeVector(sumA + v, first);
-    storeVector(sumB + v, second);
+    if (ingot_const_corrects)
+      storeVector(sumB + v, second);
   }
 }
 
@@ -57,26 +59,26 @@ inline void copyMatrix(const float *from, int64_t fromStride, int64_t rows, int6
   }
 }
 
-struct DeltaChunk {
-  const DeltaRun &run;
+struct LinearChunk {
+  const LinearRun &run;
   float *state, *keys, *updates;    ///< S, k' transposed, u
   float *queryRows, *keyRows;       ///< q' and k' of the step's rows
   float *queryWeights, *keyWeights; ///< D_ij (q'_i . k'_j), D_ij (k'_i . k'_j)
   float *decays, *growths, *gates;  ///< G, exp(G), and of the step's rows beta
 
-  DeltaChunk(const DeltaRun &run, float *scratch)
-      : run(run), state(scratch + deltaScratch().state()), keys(scratch + deltaScratch().keys()),
-        updates(scratch + deltaScratch().updates()),
-        queryRows(scratch + deltaScratch().queryRows()),
-        keyRows(scratch + deltaScratch().keyRows()),
-        queryWeights(scratch + deltaScratch().queryWeights()),
-        keyWeights(scratch + deltaScratch().keyWeights()),
-        decays(scratch + deltaScratch().decays()), growths(scratch + deltaScratch().growths()),
-        gates(scratch + deltaScratch().gates()) {}
+  LinearChunk(const LinearRun &run, float *scratch)
+      : run(run), state(scratch + linearScratch().state()), keys(scratch + linearScratch().keys()),
+        updates(scratch + linearScratch().updates()),
+        queryRows(scratch + linearScratch().queryRows()),
+        keyRows(scratch + linearScratch().keyRows()),
+        queryWeights(scratch + linearScratch().queryWeights()),
+        keyWeights(scratch + linearScratch().keyWeights()),
+        decays(scratch + linearScratch().decays()), growths(scratch + linearScratch().growths()),
+        gates(scratch + linearScratch().gates()) {}
 
-  static int64_t keyStride() { return deltaScratch().keyStride(); }
-  static int64_t valueStride() { return deltaScratch().valueStride(); }
-  static int64_t chunkStride() { return deltaScratch().chunkStride(); }
+  static int64_t keyStride() { return linearScratch().keyStride(); }
+  static int64_t valueStride() { return linearScratch().valueStride(); }
+  static int64_t chunkStride() { return linearScratch().chunkStride(); }
 
   //===- Between scratch and state ----------------------------------------------------------===//
 
@@ -84,7 +86,7 @@ struct DeltaChunk {
   /// are read while another head may write there, and are overwritten before they are used.
   void load(int64_t chunk, int64_t count) const {
     auto whole = [](int64_t columns) { return (columns + lanes - 1) / lanes * lanes; };
-    DeltaState from = run.stateOf(chunk);
+    LinearState from = run.stateOf(chunk);
     int64_t values = whole(ingot_const_value_dim);
     copyMatrix(from.state, ingot_const_value_dim, ingot_const_key_dim, values, state,
                valueStride());
@@ -106,7 +108,7 @@ struct DeltaChunk {
 
   /// Leaves k', G and u of positions [begin, begin + count).
   void storeRows(int64_t chunk, int64_t begin, int64_t count) const {
-    DeltaState to = run.stateOf(chunk);
+    LinearState to = run.stateOf(chunk);
     if (run.writesKeys())
       copyMatrix(keys + begin, chunkStride(), ingot_const_key_dim, count, to.keys + begin,
                  ingot_const_chunk);
@@ -197,7 +199,7 @@ struct DeltaChunk {
               storeVector(columns + (c + i) * chunkStride() + first, block[i]);
           }
       }
-      Floats factors = factorOf(squares, Query);
+      Floats factors = ingot_const_corrects ? factorOf(squares, Query) : splat(1);
       for (int64_t c = 0; !Query && c < ingot_const_key_dim; ++c) {
         float *column = columns + c * chunkStride() + first;
         storeVector(column, loadVector<Floats>(column) * factors);
@@ -218,7 +220,7 @@ struct DeltaChunk {
     float squares = 0;
     for (int64_t c = 0; c < ingot_const_key_dim; ++c)
       squares = __builtin_elementwise_fma(row[c], row[c], squares);
-    Floats factor = splat(factorOf(squares, query));
+    Floats factor = splat(ingot_const_corrects ? factorOf(squares, query) : 1);
     for (int64_t c = 0; c < ingot_const_key_dim; c += lanes)
       storeVector(row + c, loadVector<Floats>(row + c) * factor);
   }
@@ -230,7 +232,8 @@ struct DeltaChunk {
       Floats decay =
           RegionMath<lanes>::exponential(splat(decays[place]) - loadVector<Floats>(decays + j));
       storeVector(query + j, loadVector<Floats>(query + j) * decay);
-      storeVector(key + j, loadVector<Floats>(key + j) * decay);
+      if (ingot_const_corrects)
+        storeVector(key + j, loadVector<Floats>(key + j) * decay);
     }
   }
 
@@ -239,6 +242,8 @@ struct DeltaChunk {
     return column < ingot_const_value_dim ? inputAt(run.value(token) + column) : Floats{};
   }
   [[gnu::always_inline]] void storeResult(int64_t token, int64_t column, Floats result) const {
+    if (!ingot_const_corrects)
+      result = fma(splat(run.skip()), valueAt(token, column), result);
     if (column < ingot_const_value_dim)
       store(ingot_const_result_type, run.launch->buffers[9], run.result(token) + column, result,
             ingot_const_value_dim - column);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.gated_delta_rule: one value head of one sequence a tile. Several tokens of a chunk are rows
-// of products in register tiles; a single one reads S once, from its block. Either way each result
-// is one chain of fused multiply-adds in the order of the description. Buffers: those of
-// DeltaRun.h.
+// llm.gated_delta_rule and llm.state_space: one value head of one sequence a tile. Several tokens
+// of a chunk are rows of products in register tiles; a single one reads S once, from its block.
+// Either way each result is one chain of fused multiply-adds in the order of the description.
+// Buffers: those of LinearRun.h.
 //
 // The floor of a single token is the bytes of S, k' and u of the chunk so far, of a prompt's token
 // 4 K V + 2 K V + 2 C (K + V) operations.
-#include "codegen/x86/kernels/DeltaChunk.h"
+#include "codegen/x86/kernels/LinearChunk.h"
 
 namespace ingot::x86 {
 namespace {
 
 /// Tokens [done, done + count) of the run, at `begin` of a chunk that is in scratch memory.
-struct DeltaRows {
-  const DeltaChunk &chunk;
+struct LinearRows {
+  const LinearChunk &chunk;
   int64_t done, begin, count;
 
   /// Where row i's token is, for rows that pad a register tile the last one's.
@@ -35,7 +35,8 @@ struct DeltaRows {
                 storeVector(weights + (row + r) * stride + j + p * lanes, sum[r][p]);
               });
             };
-            multiply(chunk.keyRows, chunk.keyWeights);
+            if (ingot_const_corrects)
+              multiply(chunk.keyRows, chunk.keyWeights);
             multiply(chunk.queryRows, chunk.queryWeights);
           },
           ingot_const_chunk);
@@ -63,8 +64,9 @@ struct DeltaRows {
   /// u of a tile of rows: a row's is known when those before it are.
   template <int Rows> [[gnu::always_inline]] void update(int64_t row, int64_t v) const {
     int64_t stride = chunk.chunkStride(), place = begin + row;
-    Floats sum[Rows][tilePanels];
-    sumBefore<Rows>(chunk.keyRows, chunk.keyWeights, row, place, v, sum);
+    Floats sum[Rows][tilePanels] = {};
+    if (ingot_const_corrects)
+      sumBefore<Rows>(chunk.keyRows, chunk.keyWeights, row, place, v, sum);
 #pragma clang loop unroll(full)
     for (int t = 0; t < Rows; ++t)
 #pragma clang loop unroll(full)
@@ -74,7 +76,7 @@ struct DeltaRows {
             (chunk.valueAt(token(row + t), column) - sum[t][p]) * splat(chunk.gates[row + t]);
         storeVector(chunk.updates + (place + t) * chunk.valueStride() + column, u);
 #pragma clang loop unroll(full)
-        for (int r = t + 1; r < Rows; ++r)
+        for (int r = t + 1; ingot_const_corrects && r < Rows; ++r)
           sum[r][p] = fma(u, splat(chunk.keyWeights[(row + r) * stride + place + t]), sum[r][p]);
       }
   }
@@ -101,7 +103,7 @@ struct DeltaRows {
   }
 
   void compute() const {
-    const DeltaRun &run = chunk.run;
+    const LinearRun &run = chunk.run;
     chunk.takeHeads<true>(
         count, [&](int64_t i) __attribute__((always_inline)) { return run.query(done + i); },
         chunk.queryRows, nullptr);
@@ -123,9 +125,9 @@ struct DeltaRows {
 
 /// A step's only token, at `place` of its chunk: what came before is read where it is, from the
 /// chunk's block or, at its beginning, S from scratch memory.
-struct DeltaToken {
-  const DeltaChunk &chunk;
-  DeltaState before;
+struct LinearToken {
+  const LinearChunk &chunk;
+  LinearState before;
   int64_t stateStride, place;
 
   /// Both sums go on over the rows of a matrix.
@@ -155,7 +157,7 @@ struct DeltaToken {
   }
 
   void compute() const {
-    const DeltaRun &run = chunk.run;
+    const LinearRun &run = chunk.run;
     chunk.takeHead(run.query(0), /*query=*/true, chunk.queryRows);
     chunk.takeHead(run.key(0), /*query=*/false, chunk.keyRows);
     copyMatrix(before.decays, 0, 1, place, chunk.decays, 0);
@@ -184,7 +186,7 @@ struct DeltaToken {
   }
 
   /// Leaves k', G and u.
-  void store(const DeltaState &to) const {
+  void store(const LinearState &to) const {
     for (int64_t c = 0; chunk.run.writesKeys() && c < ingot_const_key_dim; ++c)
       to.keys[c * ingot_const_chunk + place] = chunk.keyRows[c];
     to.decays[place] = chunk.decays[place];
@@ -194,8 +196,8 @@ struct DeltaToken {
 };
 
 /// All tokens of the run, chunk by chunk.
-void computeRun(const DeltaRun &run, float *scratch) {
-  DeltaChunk held(run, scratch);
+void computeRun(const LinearRun &run, float *scratch) {
+  LinearChunk held(run, scratch);
   for (int64_t done = 0; done < run.count;) {
     int64_t position = run.first + done, chunk = position / ingot_const_chunk,
             begin = position % ingot_const_chunk, left = run.count - done,
@@ -214,14 +216,14 @@ void computeRun(const DeltaRun &run, float *scratch) {
     if (begin == 0 && keeps)
       held.storeState(chunk);
     if (isSingle) {
-      DeltaState inScratch = {held.state, nullptr, nullptr, nullptr};
-      DeltaToken token = {held, begin > 0 ? run.stateOf(chunk) : inScratch,
-                          begin > 0 ? ingot_const_value_dim : held.valueStride(), begin};
+      LinearState inScratch = {held.state, nullptr, nullptr, nullptr};
+      LinearToken token = {held, begin > 0 ? run.stateOf(chunk) : inScratch,
+                           begin > 0 ? ingot_const_value_dim : held.valueStride(), begin};
       token.compute();
       if (keeps)
         token.store(run.stateOf(chunk));
     } else {
-      DeltaRows{held, done, begin, count}.compute();
+      LinearRows{held, done, begin, count}.compute();
       if (keeps)
         held.storeRows(chunk, begin, count);
     }
@@ -233,7 +235,7 @@ void computeRun(const DeltaRun &run, float *scratch) {
 } // namespace ingot::x86
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
-  DeltaRun run = DeltaRun::of(launch);
+  LinearRun run = LinearRun::of(launch);
   if (run.count > 0)
     ingot::x86::computeRun(run, static_cast<float *>(launch->scratch));
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.gated_delta_rule: a block is some columns of one value head of one sequence, whose S and u it
-// keeps in shared memory. Rows of a chunk are taken `rows` at a time; each result is one chain of
-// fused multiply-adds in the order of the description. Buffers: input, decay, gate, positions,
-// sequence_offsets, block_table, state, log_decay, decay_bias, result.
+// llm.gated_delta_rule and llm.state_space, whose x, B and C are v, k' and q' here: a block is some
+// columns of one value head of one sequence, whose S and u it keeps in shared memory. Rows of a
+// chunk are taken `rows` at a time; each result is one chain of fused multiply-adds in the order of
+// the description. Buffers: input, decay, gate (or skip), positions, sequence_offsets, block_table,
+// state, log_decay, decay_bias, result.
 #include "Mathematics.cuh"
 #include "RegionMath.cuh"
 
@@ -13,6 +14,7 @@ constexpr int kKeyHeads = int(constants::key_heads), kValueHeads = int(constants
 constexpr int kKeyDim = int(constants::key_dim), kValueDim = int(constants::value_dim);
 constexpr int kChunk = int(constants::chunk);
 constexpr int kColumns = int(constants::tile_columns), kRows = int(constants::tile_rows);
+constexpr bool kCorrects = constants::corrects != 0; ///< the delta rule, or a state space
 constexpr int kHeadsPerKey = kValueHeads / kKeyHeads;
 constexpr i64 kInputColumns = 2 * i64(kKeyHeads) * kKeyDim + i64(kValueHeads) * kValueDim;
 /// Threads take a column each, of one row in `kLanes`; a thread has so many of the rows.
@@ -132,17 +134,20 @@ struct Run {
       head[c] = x;
       squares = __fmaf_rn(x, x, squares);
     }
-    float factor = scale / __fsqrt_rn(squares + float(constants::epsilon));
-    for (int c = 0; c < kKeyDim; ++c)
-      head[c] *= factor;
+    if constexpr (kCorrects) {
+      float factor = scale / __fsqrt_rn(squares + float(constants::epsilon));
+      for (int c = 0; c < kKeyDim; ++c)
+        head[c] *= factor;
+    }
   }
 
   /// q', k', G and beta of `count` tokens from row `first` on, at `place` of their chunk.
   __device__ void takeRows(i64 first, int place, int count) const {
     float keyScale = 1, queryScale = 1.0f / __fsqrt_rn(float(kKeyDim));
     forAll(2, count, [&](int which, int i) {
-      i64 query = (first + i) * kInputColumns + i64(head / kHeadsPerKey) * kKeyDim;
-      takeHead(query + which * i64(kKeyHeads) * kKeyDim, which ? keyScale : queryScale,
+      i64 own = (first + i) * kInputColumns + i64(head / kHeadsPerKey) * kKeyDim;
+      takeHead(own + (which ? constants::key_column : constants::query_column),
+               which ? keyScale : queryScale,
                shared + (which ? kKeys + (place + i) * kKeyStride : kHeads + i * kKeyStride));
     });
     forAll(1, count, [&](int, int i) {
@@ -150,9 +155,16 @@ struct Run {
       float x = loadElement<constants::decay_type>(launch.buffers[1], element) +
                 loadElement<constants::decay_bias_type>(launch.buffers[8], head);
       float rate = loadElement<constants::log_decay_type>(launch.buffers[7], head);
-      float b = loadElement<constants::gate_type>(launch.buffers[2], element);
-      shared[kDecays + place + i] = float(-exponential(double(rate)) * softPlus(double(x)));
-      shared[kGates + i] = float(1.0 / (1.0 + exponential(-double(b))));
+      double step = softPlus(double(x));
+      if constexpr (kCorrects) {
+        float b = loadElement<constants::gate_type>(launch.buffers[2], element);
+        shared[kGates + i] = float(1.0 / (1.0 + exponential(-double(b))));
+      } else {
+        step = step < constants::least ? constants::least : step;
+        step = step > constants::most ? constants::most : step;
+        shared[kGates + i] = float(step);
+      }
+      shared[kDecays + place + i] = float(-exponential(double(rate)) * step);
     });
     __syncthreads();
     if (threadIdx.x == 0)
@@ -171,19 +183,26 @@ struct Run {
                   *other = shared + kKeys + j * kKeyStride;
       float ofKey = 0, ofQuery = 0;
       for (int c = 0; c < kKeyDim; ++c) {
-        ofKey = __fmaf_rn(key[c], other[c], ofKey);
+        if constexpr (kCorrects)
+          ofKey = __fmaf_rn(key[c], other[c], ofKey);
         ofQuery = __fmaf_rn(query[c], other[c], ofQuery);
       }
       float decay = region::exponential(shared[kDecays + place + i] - shared[kDecays + j]);
-      shared[kKeyWeights + i * kChunkStride + j] = decay * ofKey;
+      if constexpr (kCorrects)
+        shared[kKeyWeights + i * kChunkStride + j] = decay * ofKey;
       shared[kQueryWeights + i * kChunkStride + j] = decay * ofQuery;
     });
     __syncthreads();
   }
 
+  /// Column v of the block, of the v of a row.
+  __device__ float valueAt(i64 row, int v) const {
+    i64 element = row * kInputColumns + constants::value_column + i64(head) * kValueDim + column;
+    return loadElement<constants::input_type>(launch.buffers[0], element + v);
+  }
+
   /// use(k, i) for each row i < `rows` that a thread of this lane has, its k-th.
-  template <class Use>
-  __device__ void forRows(int lane, int rows, Use use) const {
+  template <class Use> __device__ void forRows(int lane, int rows, Use use) const {
 #pragma unroll
     for (int k = 0; k < kRowsEach; ++k)
       if (int i = lane + k * kLanes; i < rows)
@@ -201,7 +220,8 @@ struct Run {
                   *query = shared + kHeads + i * kKeyStride;
       for (int c = 0; c < kKeyDim; ++c) {
         float state = shared[kState + c * kColumns + v];
-        ofKey[k] = __fmaf_rn(key[c], state, ofKey[k]);
+        if constexpr (kCorrects)
+          ofKey[k] = __fmaf_rn(key[c], state, ofKey[k]);
         ofQuery[k] = __fmaf_rn(query[c], state, ofQuery[k]);
       }
       float growth = region::exponential(shared[kDecays + place + i]);
@@ -210,7 +230,7 @@ struct Run {
     });
     auto addUpdate = [&](int k, int i, int j) {
       float u = updates[j * kColumns];
-      if (j < place + i)
+      if (kCorrects && j < place + i)
         ofKey[k] = __fmaf_rn(shared[kKeyWeights + i * kChunkStride + j], u, ofKey[k]);
       ofQuery[k] = __fmaf_rn(shared[kQueryWeights + i * kChunkStride + j], u, ofQuery[k]);
     };
@@ -222,9 +242,7 @@ struct Run {
       forRows(lane, rows, [&](int k, int i) {
         if (i != t)
           return;
-        i64 element = (first + i) * kInputColumns + 2 * i64(kKeyHeads) * kKeyDim +
-                      i64(head) * kValueDim + column + v;
-        float value = loadElement<constants::input_type>(launch.buffers[0], element);
+        float value = valueAt(first + i, v);
         shared[kUpdates + (place + t) * kColumns + v] = shared[kGates + t] * (value - ofKey[k]);
       });
       __syncthreads();
@@ -234,6 +252,9 @@ struct Run {
       });
     }
     forRows(lane, rows, [&](int k, int i) {
+      if constexpr (!kCorrects)
+        ofQuery[k] = __fmaf_rn(loadElement<constants::gate_type>(launch.buffers[2], head),
+                               valueAt(first + i, v), ofQuery[k]);
       storeElement<constants::result_type>(
           launch.buffers[9], ((first + i) * kValueHeads + head) * kValueDim + column + v,
           ofQuery[k]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.gated_delta_rule: one value head of one sequence a tile, token by token, as the operation's
-// description has it. Buffers: those of DeltaRun.h.
-#include "codegen/native/kernels/DeltaRun.h"
+// llm.gated_delta_rule and llm.state_space: one value head of one sequence a tile, token by token,
+// as the operations' descriptions have it. Buffers: those of LinearRun.h.
+#include "codegen/native/kernels/LinearRun.h"
 
 constexpr int64_t kMostPositions = 64; ///< of a chunk
 
@@ -13,13 +13,15 @@ static void copy(const float *from, int64_t count, float *to) {
     to[i] = from[i];
 }
 
-/// A head of q or k, elements of the input from `first` on, over its length.
-static void normalize(const void *input, int64_t first, float *head) {
+/// A head of q or k, elements of the input from `first` on; of the delta rule over its length.
+static void takeHead(const void *input, int64_t first, float *head) {
   float squares = 0;
   for (int64_t c = 0; c < ingot_const_key_dim; ++c) {
     head[c] = loadElement(input, first + c, ingot_const_input_type);
     squares += head[c] * head[c];
   }
+  if (!ingot_const_corrects)
+    return;
   float root = __builtin_sqrtf(squares + float(ingot_real_epsilon));
   for (int64_t c = 0; c < ingot_const_key_dim; ++c)
     head[c] /= root;
@@ -28,11 +30,11 @@ static void normalize(const void *input, int64_t first, float *head) {
 /// The chunk of the current token, as its row of the state would hold it, and q' and k' of the
 /// token.
 struct Chunk {
-  const DeltaRun &run;
-  DeltaState held;
+  const LinearRun &run;
+  LinearState held;
   float *query, *key;
 
-  Chunk(const DeltaRun &run, float *scratch) : run(run) {
+  Chunk(const LinearRun &run, float *scratch) : run(run) {
     held.state = scratch;
     held.keys = held.state + ingot_const_key_dim * ingot_const_value_dim;
     held.decays = held.keys + ingot_const_key_dim * ingot_const_chunk;
@@ -43,7 +45,7 @@ struct Chunk {
 
   /// What an earlier step left of the first `count` positions of a chunk.
   void load(int64_t chunk, int64_t count) {
-    DeltaState from = run.stateOf(chunk);
+    LinearState from = run.stateOf(chunk);
     copy(from.state, ingot_const_key_dim * ingot_const_value_dim, held.state);
     for (int64_t c = 0; c < ingot_const_key_dim; ++c)
       copy(from.keys + c * ingot_const_chunk, count, held.keys + c * ingot_const_chunk);
@@ -106,28 +108,33 @@ struct Chunk {
   /// Token i of the run, at `place` of the chunk.
   void take(int64_t i, int64_t place) {
     const void *input = run.launch->buffers[0];
-    normalize(input, run.query(i), query);
-    normalize(input, run.key(i), key);
+    takeHead(input, run.query(i), query);
+    takeHead(input, run.key(i), key);
     for (int64_t c = 0; c < ingot_const_key_dim; ++c) {
-      query[c] /= __builtin_sqrtf(float(ingot_const_key_dim));
+      if (ingot_const_corrects)
+        query[c] /= __builtin_sqrtf(float(ingot_const_key_dim));
       held.keys[c * ingot_const_chunk + place] = key[c];
     }
     held.decays[place] = (place > 0 ? held.decays[place - 1] : 0) + run.logDecay(i);
     float weights[kMostPositions], beta = run.gate(i), decay = exponentialOf(held.decays[place]);
     float *updates = held.updates + place * ingot_const_value_dim;
+    auto value = [&](int64_t v) {
+      return loadElement(input, run.value(i) + v, ingot_const_input_type);
+    };
     weigh(key, place, weights);
     for (int64_t v = 0; v < ingot_const_value_dim; ++v)
-      updates[v] = beta * (loadElement(input, run.value(i) + v, ingot_const_input_type) -
-                           sum(key, decay, weights, place, v));
+      updates[v] =
+          beta * (ingot_const_corrects ? value(v) - sum(key, decay, weights, place, v) : value(v));
     weigh(query, place, weights);
     for (int64_t v = 0; v < ingot_const_value_dim; ++v)
       storeElement(run.launch->buffers[9], run.result(i) + v, ingot_const_result_type,
-                   sum(query, decay, weights, place + 1, v));
+                   sum(query, decay, weights, place + 1, v) +
+                       (ingot_const_corrects ? 0 : run.skip() * value(v)));
   }
 
   /// Leaves what a later step needs of the token at `place`.
   void store(int64_t chunk, int64_t place) const {
-    DeltaState to = run.stateOf(chunk);
+    LinearState to = run.stateOf(chunk);
     if (run.writesKeys())
       for (int64_t c = 0; c < ingot_const_key_dim; ++c)
         to.keys[c * ingot_const_chunk + place] = key[c];
@@ -138,7 +145,7 @@ struct Chunk {
 };
 
 extern "C" void ingot_kernel(const IngotLaunch *launch) {
-  DeltaRun run = DeltaRun::of(launch);
+  LinearRun run = LinearRun::of(launch);
   Chunk chunk(run, static_cast<float *>(launch->scratch));
   for (int64_t i = 0; i < run.count; ++i) {
     int64_t position = run.first + i, place = position % ingot_const_chunk;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Granite 4: state spaces in most layers, attention without positions in the others, or in all of
+// them; one MLP for all tokens, with experts beside it or without; Granite's multipliers.
+#include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/GraniteKeys.h"
+#include "compiler/checkpoint/config/families/StateSpaceKeys.h"
+
+namespace ingot::checkpoint::families {
+
+static constexpr FlagKey flags[] = {kAttentionBias};
+
+static void readOwn(JsonFields &fields, ConfigDraft &config) {
+  readStateSpace(fields, config, {.heads = 128, .stateDim = 256});
+  const uint64_t shared =
+      fields.unsignedIntegerOr("shared_intermediate_size", 1024, 1, ModelConfig::widest);
+  config.mlp.innerSize = shared;
+  if (config.experts)
+    config.experts->sharedSize = shared;
+  const std::string positions = fields.stringOr("position_embedding_type", "nope");
+  if (positions != "nope" && positions != "rope")
+    fields.fail("position_embedding_type", "INGOT-E1057",
+                message(inQuotes(positions), " is not supported"), "use a checkpoint with rope");
+  if (positions != "rope")
+    config.rotatingLayers.assign(config.layerCount(), false);
+  if (!fields.has("layer_types"))
+    config.otherLayers.assign(config.layerCount(), true);
+}
+
+static constexpr ModelForm form = {
+    .names = {.feedForward = "shared_mlp", .gateUp = "input_linear", .down = "output_linear"}};
+
+constinit const Family graniteHybrid = {
+    .architecture = "GraniteMoeHybridForCausalLM",
+    .form = form,
+    .layers = {.other = StateSpace{},
+               .otherType = "mamba",
+               .mlp = {.fusedGateUp = true},
+               .experts = Experts{.storage = ExpertStorage::Halves,
+                                  .stacks = "block_sparse_moe",
+                                  .stackedGateUp = "input_linear.weight",
+                                  .stackedDown = "output_linear.weight",
+                                  .module = "",
+                                  .router = "block_sparse_moe.router.layer",
+                                  .shared = "shared_mlp"}},
+    .json = {.bos = 1,
+             .eos = 2,
+             .expertsPerToken = 2,
+             .expertCount = "num_local_experts",
+             .expertsMayLack = true,
+             .keys = {.flags = flags, .numbers = kGraniteMultipliers},
+             .readOwn = readOwn}};
+
+} // namespace ingot::checkpoint::families

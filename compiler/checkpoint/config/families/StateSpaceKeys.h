@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of state spaces (Mamba-2), as Bamba introduced them beside attention.
+#pragma once
+
+#include "compiler/checkpoint/config/families/Family.h"
+
+namespace ingot::checkpoint {
+
+/// What absent keys mean.
+struct StateSpaceDefaults {
+  uint64_t heads = 128, stateDim = 256;
+};
+
+/// Reads the state space that layers of `config` have in place of attention.
+inline void readStateSpace(JsonFields &fields, ConfigDraft &config, StateSpaceDefaults absent) {
+  StateSpace &space = std::get<StateSpace>(*config.other);
+  space.heads = fields.unsignedIntegerOr("mamba_n_heads", absent.heads, 1, ModelConfig::mostHeads);
+  const uint64_t columns =
+      config.hiddenSize *
+      fields.unsignedIntegerOr("mamba_expand", 2, 1, ModelConfig::widest / config.hiddenSize + 1);
+  space.headDim = columns / space.heads;
+  if (!fields.isText("mamba_d_head", "auto"))
+    space.headDim = fields.unsignedIntegerOr("mamba_d_head", space.headDim, 1, columns);
+  space.groups = fields.unsignedIntegerOr("mamba_n_groups", 1, 1, space.heads);
+  space.stateDim =
+      fields.unsignedIntegerOr("mamba_d_state", absent.stateDim, 1, StateSpace::widestState);
+  space.taps = fields.unsignedIntegerOr("mamba_d_conv", 4, 2, ShortConv::mostTaps);
+  space.convBias = fields.booleanOr("mamba_conv_bias", true);
+  space.bias = fields.booleanOr("mamba_proj_bias", false);
+  if (space.columns() != columns || space.heads % space.groups != 0)
+    fields.fail("mamba_n_heads", "INGOT-E1051",
+                message(space.heads, " heads of ", space.headDim, " columns in ", space.groups,
+                        " groups do not make ", columns),
+                "correct mamba_n_heads, mamba_d_head, mamba_n_groups or mamba_expand");
+  constexpr std::string_view limits = "time_step_limit";
+  const auto given = fields.numbers(limits, 0, std::numeric_limits<double>::infinity());
+  if (!given)
+    return;
+  if (given->size() != 2 || (*given)[0] > (*given)[1])
+    return fields.fail(limits, "INGOT-E1051", "these are no least and most of steps", "correct it");
+  space.least = std::min((*given)[0], space.most);
+  space.most = std::min((*given)[1], space.most);
+}
+
+} // namespace ingot::checkpoint
