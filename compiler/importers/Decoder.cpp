@@ -174,14 +174,23 @@ private:
     };
     const NormPlacement norms = plan.norms;
     const bool results = norms == NormPlacement::Post || norms == NormPlacement::Sandwich;
-    Value input = norms == NormPlacement::Post ? x : normed(x, names.inputNorm);
-    Value attended = std::visit(
-        [&](const auto &mixer) { return mixTokens(model, mixer, input, prefix, caches); },
-        plan.tokenMixer);
-    if (results)
-      attended = normed(attended, names.attentionNorm);
-    step.setSite(name + ".post_attention_layernorm");
-    Value middle = added(x, attended);
+    Value input = x, middle = x;
+    if (!std::holds_alternative<std::monostate>(plan.tokenMixer)) {
+      if (norms != NormPlacement::Post)
+        input = normed(x, names.inputNorm);
+      Value attended =
+          std::visit(llvm::makeVisitor([](std::monostate) { return Value(); },
+                                       [&](const auto &mixer) {
+                                         return mixTokens(model, mixer, input, prefix, caches);
+                                       }),
+                     plan.tokenMixer);
+      if (results)
+        attended = normed(attended, names.attentionNorm);
+      step.setSite(name + ".post_attention_layernorm");
+      middle = added(x, attended);
+    }
+    if (std::holds_alternative<std::monostate>(plan.channelMixer))
+      return middle;
     if (config.laurelRank != 0)
       middle = withLaurel(model, middle, input, prefix);
     if (norms == NormPlacement::Post)
@@ -190,6 +199,7 @@ private:
       input = normed(norms == NormPlacement::Parallel ? x : middle, names.feedForwardNorm);
     Value result =
         std::visit(llvm::makeVisitor(
+                       [](std::monostate) { return Value(); },
                        [&](const checkpoint::MlpAndExperts &both) {
                          return mixChannels(model, both, input, middle, prefix);
                        },

@@ -59,6 +59,12 @@ MAMBA = {
     "mamba_n_heads": 8, "mamba_n_groups": 1, "mamba_d_state": 16, "mamba_d_head": 16,
     "max_position_embeddings": 256,
 }
+NEMOTRON = {
+    "layer_norm_epsilon": 1e-5, "mlp_hidden_act": "relu2", "mamba_num_heads": 8,
+    "mamba_head_dim": 12, "n_groups": 2, "ssm_state_size": 16, "max_position_embeddings": 256,
+    "moe_intermediate_size": 32, "moe_shared_expert_intermediate_size": 40,
+}
+NOT_NEMOTRON = ("rms_norm_eps", "rope_theta", "hidden_act", "first_k_dense_replace")
 GATED_DELTA = {
     "num_hidden_layers": 4, "head_dim": 32, "linear_key_head_dim": 16, "linear_value_head_dim": 24,
     "linear_num_key_heads": 2, "linear_num_value_heads": 4, "max_position_embeddings": 256,
@@ -237,6 +243,17 @@ CASES = {
     # The forms of releases: a size before it is adjusted; and of what transformers 5 saves.
     "bamba": of_type("bamba", "BambaForCausalLM", MAMBA, {
         "num_hidden_layers": 3, "attn_layer_indices": [1]}, prompt=124, context=192),
+    "nemotron_h": of_type("nemotron_h", "NemotronHForCausalLM", HEAD, ROUTED, NEMOTRON, {
+        "hybrid_override_pattern": "M-M*E", "num_hidden_layers": 5}, without=NOT_NEMOTRON,
+                          prompt=124, context=192),
+    "nemotron_h_latent": of_type("nemotron_h", "NemotronHForCausalLM", HEAD, ROUTED, NEMOTRON, {
+        "layers_block_type": ["mamba", "moe", "attention", "mlp"], "moe_latent_size": 16,
+        "n_group": 4, "topk_group": 2, "use_bias": True, "mlp_bias": True,
+        "use_conv_bias": False}, without=("num_hidden_layers", *NOT_NEMOTRON), prompt=124,
+                                 context=192),
+    "nemotron_h_dense": of_type("nemotron_h", "NemotronHForCausalLM", TIED, NEMOTRON, {
+        "hybrid_override_pattern": "M*-", "num_hidden_layers": 3, "attention_head_dim": 24,
+        "head_dim": 24}, without=NOT_NEMOTRON, prompt=51, targets=("x86-64-v3",)),
     "granite_hybrid": of_type("granitemoehybrid", "GraniteMoeHybridForCausalLM", TIED, MAMBA, {
         "num_hidden_layers": 4, "layer_types": ["mamba", "attention", "mamba", "mamba"],
         "num_local_experts": 6, "num_experts_per_tok": 2, "shared_intermediate_size": 40,

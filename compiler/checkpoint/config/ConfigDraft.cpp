@@ -62,6 +62,10 @@ void ConfigDraft::planLayers(void (*vary)(const ConfigDraft &draft, LayerPlan &l
       layer.channelMixer = *experts;
     else
       layer.channelMixer = mlpOf(i);
+    if (!parts.empty() && parts[i] == LayerParts::Tokens)
+      layer.channelMixer = std::monostate();
+    if (!parts.empty() && parts[i] == LayerParts::Channels)
+      layer.tokenMixer = std::monostate();
     layer.norms = norms;
     if (vary)
       vary(*this, layer);

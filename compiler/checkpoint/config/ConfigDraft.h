@@ -25,6 +25,9 @@ struct LayerPattern {
   uint64_t rotaryColumns = 0; ///< of a head that rotate, where a key says so; 0: none does
 };
 
+/// What a layer has of a mixer of tokens and one of channels.
+enum class LayerParts : uint8_t { Both, Tokens, Channels };
+
 /// `layers` has the right number of plans, which planLayers() makes.
 struct ConfigDraft : ModelConfig, LayerPattern {
   ConfigDraft(Json raw, const ModelForm &form, const LayerPattern &pattern)
@@ -35,6 +38,7 @@ struct ConfigDraft : ModelConfig, LayerPattern {
   std::vector<bool> slidingLayers;  ///< of each layer whether it has the window; empty: `fullEvery`
   std::vector<bool> rotatingLayers; ///< of each layer whether it rotates; empty: all
   std::vector<bool> otherLayers;    ///< of each layer whether it has `other`; empty: none has
+  std::vector<LayerParts> parts;    ///< of each layer; empty: all have both
   std::vector<bool> sparseLayers;   ///< of each layer whether it has experts; empty: all
   std::vector<uint64_t> innerSizes; ///< of each layer's MLP, where they differ; else empty
   std::vector<double> gateSparsities; ///< of each layer's MLP; empty: 0

@@ -212,7 +212,8 @@ void readExperts(JsonFields &fields, const ConfigJson &absent, ConfigDraft &conf
   const std::string_view other = countKey == "num_experts" ? "num_local_experts" : "num_experts";
   if (fields.has(other) && !fields.has(countKey))
     countKey = other;
-  experts.count = fields.unsignedInteger(countKey, absent.expertsMayLack ? 0 : 1, Experts::most);
+  experts.count = absent.expertsMayLack ? fields.unsignedIntegerOr(countKey, 0, 0, Experts::most)
+                                        : fields.unsignedInteger(countKey, 1, Experts::most);
   if (experts.count == 0) {
     fields.has(absent.expertsOfToken);
     return config.experts.reset();
@@ -258,7 +259,11 @@ void readInnerSize(const Json &root, JsonFields &fields, const ConfigJson &absen
 void readFields(const Json &root, JsonFields &fields, const Family &family, ConfigDraft &config) {
   const ConfigJson &absent = family.json;
   config.hiddenSize = fields.unsignedInteger("hidden_size", 1, ModelConfig::widest);
-  config.layers.resize(fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers));
+  const auto listed = absent.layerList.empty() ? std::nullopt : fields.texts(absent.layerList);
+  config.layers.resize(
+      listed && !listed->empty() && !fields.has("num_hidden_layers")
+          ? std::min<size_t>(listed->size(), ModelConfig::mostLayers)
+          : fields.unsignedInteger("num_hidden_layers", 1, ModelConfig::mostLayers));
   readInnerSize(root, fields, absent, config);
   readHeads(fields, absent, config);
   config.vocabSize =

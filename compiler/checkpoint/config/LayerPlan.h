@@ -94,6 +94,7 @@ struct StateSpace {
   uint64_t heads = 0, headDim = 0;   ///< of x, and so of y and z
   uint64_t groups = 1, stateDim = 0; ///< of B and C; the first divide the heads
   uint64_t taps = 4;                 ///< of the convolution
+  std::string_view module = "mamba"; ///< its name
   bool convBias = true;
   bool bias = false; ///< on both projections
   /// What steps are kept within.
@@ -106,7 +107,8 @@ struct StateSpace {
   uint64_t mixedColumns() const { return columns() + 2 * groups * stateDim; }
 };
 
-using TokenMixer = std::variant<Attention, ShortConv, GatedDeltaNet, StateSpace>;
+/// The first: a layer has none.
+using TokenMixer = std::variant<std::monostate, Attention, ShortConv, GatedDeltaNet, StateSpace>;
 
 //===- Mixers of channels -------------------------------------------------------------------===//
 
@@ -173,6 +175,9 @@ struct Experts {
   uint64_t sharedSize = 0;  ///< of one more that all tokens go through; 0: none
   bool sharedGated = false; ///< it stands behind a gate
   bool biases = false;      ///< on the router and on what experts compute
+  /// Columns that their inputs, but not the router's and those of `sharedSize`, are projected to
+  /// before them, and their sum from; 0: they are not.
+  uint64_t latentSize = 0;
   ExpertStorage storage = ExpertStorage::Apart;
   /// Names of what holds all experts' matrices, behind the module's, and of stacks of them in it.
   std::string_view stacks = "experts", stackedGateUp = "gate_up_proj", stackedDown = "down_proj";
@@ -195,13 +200,14 @@ struct MlpAndExperts {
   Experts experts = {};
 };
 
-using ChannelMixer = std::variant<Mlp, Experts, MlpAndExperts>;
+/// Likewise.
+using ChannelMixer = std::variant<std::monostate, Mlp, Experts, MlpAndExperts>;
 
 //===- Layers -------------------------------------------------------------------------------===//
 
 /// What a layer makes of x, by its token mixer A, its channel mixer F and norms m, n, p and q.
 enum class NormPlacement : uint8_t {
-  Pre,            ///< y = x + A(m x), y + F(n y)
+  Pre,            ///< y = x + A(m x), y + F(n y); without the part that the layer has none of
   Post,           ///< y = x + m A(x), y + n F(y)
   Sandwich,       ///< y = x + n A(m x), y + q F(p y)
   ParallelShared, ///< x + A(m x) + F(m x)

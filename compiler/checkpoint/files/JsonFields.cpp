@@ -38,6 +38,9 @@ bool JsonFields::isOff(std::string_view key) const {
   return value->isString() ? value->string()->empty() : value->size() == 0;
 }
 
+/// Of a list.
+static constexpr size_t mostElements = 4096;
+
 template <class T> T JsonFields::keep(Expected<T> value, T fallback) {
   if (firstError)
     return fallback;
@@ -92,13 +95,24 @@ std::optional<std::vector<T>> JsonFields::listed(std::string_view key, T least, 
     values.push_back(keep(((*member).*read)(least, most), least));
     return values;
   }
-  constexpr size_t mostElements = 4096;
   if (member->size() > mostElements)
     fail(key, "INGOT-E1006",
          message("a list of ", member->size(), " numbers; at most ", mostElements),
          "shorten the list");
   for (size_t i = 0; i < member->size() && !firstError; ++i)
     values.push_back(keep((member->element(i).*read)(least, most), least));
+  return values;
+}
+
+std::optional<std::vector<std::string>> JsonFields::texts(std::string_view key) {
+  auto member = given(key);
+  if (!member)
+    return std::nullopt;
+  std::vector<std::string> values;
+  if (!member->isArray() || member->size() > mostElements)
+    fail(key, "INGOT-E1006", "this is no list of texts, or a very long one", "correct it");
+  for (size_t i = 0; member->isArray() && i < member->size() && !firstError; ++i)
+    values.push_back(keep(member->element(i).string(), std::string()));
   return values;
 }
 

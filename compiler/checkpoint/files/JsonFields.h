@@ -43,6 +43,9 @@ public:
   /// One number or an array of them; nothing when not given.
   std::optional<std::vector<double>> numbers(std::string_view key, double least, double most);
 
+  /// An array of texts; nothing when not given.
+  std::optional<std::vector<std::string>> texts(std::string_view key);
+
   /// Records an error at member `key` (at the object itself when the key is absent).
   void fail(std::string_view key, std::string code, std::string what, std::string fix);
 

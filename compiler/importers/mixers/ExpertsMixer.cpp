@@ -18,8 +18,8 @@ class ExpertsBuilder {
 public:
   ExpertsBuilder(Modules &model, const Experts &experts, const std::string &prefix)
       : model(model), step(model.step), experts(experts), prefix(prefix),
-        count(static_cast<int64_t>(experts.count)), width(static_cast<int64_t>(experts.innerSize)) {
-  }
+        count(static_cast<int64_t>(experts.count)), width(static_cast<int64_t>(experts.innerSize)),
+        hidden(experts.latentSize ? static_cast<int64_t>(experts.latentSize) : model.hidden) {}
 
   /// The experts that each token of `x` goes to, chosen by `chooser`, weighted, and the one that
   /// all go to.
@@ -32,18 +32,24 @@ public:
     StepBuilder::Routing routing =
         step.route(logits, choiceBias(prefix + module), static_cast<int64_t>(experts.perToken),
                    experts.routing);
+    Value input = x;
+    if (experts.latentSize != 0)
+      input = model.project(x, prefix, module + "fc1_latent_proj", hidden, model.hidden,
+                            experts.form.bias);
     step.setSite(site + "experts.gate_up_proj");
     std::string name = prefix + module + std::string(experts.stacks) + ".";
-    Value both = step.expertLinear(x, gateAndUp(name), routing);
+    Value both = step.expertLinear(input, gateAndUp(name), routing);
     // What the input is multiplied by may as well multiply the product.
     if (experts.routing.scalesInputs)
       both = step.weighted(both, routing);
     if (experts.biases)
       both = step.addExpertBias(both, inputBiases(name), routing);
     step.setSite(site + "experts.act_fn");
-    Value product = step.activatedTimes(activationOf(step, experts.form, name + "act_fn."),
-                                        step.sliceColumns(both, 0, width),
-                                        step.sliceColumns(both, width, width));
+    const ActivationFunction function = activationOf(step, experts.form, name + "act_fn.");
+    Value product = experts.form.isGated
+                        ? step.activatedTimes(function, step.sliceColumns(both, 0, width),
+                                              step.sliceColumns(both, width, width))
+                        : step.activated(function, both);
     // What a result is multiplied by may as well multiply what it is a product with.
     if (!experts.routing.expertScale.empty())
       product = step.timesOfExpert(
@@ -56,6 +62,9 @@ public:
                                 routing);
     step.setSite(site + "combine");
     Value sum = step.combine(rows, routing, !experts.routing.scalesInputs);
+    if (experts.latentSize != 0)
+      sum = model.project(sum, prefix, module + "fc2_latent_proj", model.hidden, hidden,
+                          experts.form.bias);
     if (experts.sharedSize == 0)
       return sum;
     const std::string own = module + std::string(experts.shared);
@@ -94,7 +103,8 @@ private:
     return step.reshape(step.weight(module + std::string(router.bias), shape), {count});
   }
 
-  /// The gate and up matrices of each expert, stacked. `name`: of the experts ("...mlp.experts.").
+  /// The gate and up matrices of each expert, or the latter alone, stacked. `name`: of the experts
+  /// ("...mlp.experts.").
   Value gateAndUp(const std::string &name) {
     if (experts.storage == ExpertStorage::Turns)
       return byExpertHalves(
@@ -105,7 +115,8 @@ private:
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)
       for (std::string_view part : {experts.gate, experts.up})
-        parts.push_back(expertMatrix(name, expert, part, width, model.hidden));
+        if (experts.form.isGated || part == experts.up)
+          parts.push_back(expertMatrix(name, expert, part, width, hidden));
     return step.stack(parts);
   }
 
@@ -137,7 +148,7 @@ private:
       return step.expertWeights(downStack(name), count, model.hidden, width, inputsFirst(name));
     SmallVector<Value> parts;
     for (int64_t expert = 0; expert < count; ++expert)
-      parts.push_back(expertMatrix(name, expert, experts.down, model.hidden, width));
+      parts.push_back(expertMatrix(name, expert, experts.down, hidden, width));
     return step.stack(parts);
   }
 
@@ -172,6 +183,7 @@ private:
   const Experts &experts;
   const std::string &prefix;  ///< of the layer ("model.layers.0.")
   const int64_t count, width; ///< of experts, and of each one
+  const int64_t hidden;       ///< columns of what each reads and gives
 };
 
 } // namespace

@@ -8,6 +8,7 @@ namespace ingot::compiler {
 
 /// The KV caches and recurrent states that a layer with this mixer keeps.
 using CacheTypes = llvm::SmallVector<mlir::Type>;
+inline CacheTypes cachesOf(mlir::MLIRContext *, const Modules &, std::monostate) { return {}; }
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::Attention &attention);
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,

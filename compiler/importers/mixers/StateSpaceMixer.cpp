@@ -27,13 +27,13 @@ CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &, const State
 Value compiler::mixTokens(Modules &model, const StateSpace &space, Value x,
                           const std::string &prefix, ArrayRef<Value> caches) {
   StepBuilder &step = model.step;
-  const std::string name = prefix + "mamba.";
+  const std::string module = std::string(space.module) + ".", name = prefix + module;
   const auto columns = static_cast<int64_t>(space.columns()),
              mixedColumns = static_cast<int64_t>(space.mixedColumns()),
              heads = static_cast<int64_t>(space.heads), taps = static_cast<int64_t>(space.taps);
   auto setSite = [&](const char *part) { step.setSite(Modules::siteOf(name) + part); };
   auto ofHeads = [&](const char *part) { return step.weight(name + part, {heads}); };
-  Value all = model.project(x, prefix, "mamba.in_proj", columns + mixedColumns + heads,
+  Value all = model.project(x, prefix, module + "in_proj", columns + mixedColumns + heads,
                             model.hidden, space.bias);
   setSite("conv1d");
   Value z = step.sliceColumns(all, 0, columns),
@@ -52,5 +52,5 @@ Value compiler::mixTokens(Modules &model, const StateSpace &space, Value x,
   Value normed = step.norm(gated, /*centered=*/false, Value(), Value(), model.config.normEpsilon,
                            columns / static_cast<int64_t>(space.groups));
   normed = step.times(normed, step.weight(name + "norm.weight", {columns}));
-  return model.project(normed, prefix, "mamba.out_proj", model.hidden, columns, space.bias);
+  return model.project(normed, prefix, module + "out_proj", model.hidden, columns, space.bias);
 }

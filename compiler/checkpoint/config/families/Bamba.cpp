@@ -17,20 +17,19 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
     config.otherLayers.push_back(!attends || std::ranges::count(*attends, layer) == 0);
 }
 
-constinit const Family bamba = {
-    .architecture = "BambaForCausalLM",
-    .form = {.names = {.norm = "model.final_layernorm",
-                       .feedForward = "feed_forward",
-                       .feedForwardNorm = "pre_ff_layernorm"}},
-    .layers = {.other = StateSpace{}, .otherType = "mamba"},
-    .rotatesParts = true,
-    .json = {.positions = 262144,
-             .kvHeads = 8,
-             .bos = 1,
-             .eos = 2,
-             .epsilon = 1e-5,
-             .rope = {.rotated = 0.5},
-             .keys = {.flags = flags},
-             .readOwn = readOwn}};
+constinit const Family bamba = {.architecture = "BambaForCausalLM",
+                                .form = {.names = {.norm = "model.final_layernorm",
+                                                   .feedForward = "feed_forward",
+                                                   .feedForwardNorm = "pre_ff_layernorm"}},
+                                .layers = {.other = StateSpace{}, .otherType = "mamba"},
+                                .rotatesParts = true,
+                                .json = {.positions = 262144,
+                                         .kvHeads = 8,
+                                         .bos = 1,
+                                         .eos = 2,
+                                         .epsilon = 1e-5,
+                                         .rope = {.rotated = 0.5},
+                                         .keys = {.flags = flags},
+                                         .readOwn = readOwn}};
 
 } // namespace ingot::checkpoint::families

@@ -46,6 +46,7 @@
   X(mistral) \
   X(mistral3) \
   X(mixtral) \
+  X(nemotronH) \
   X(olmo2) \
   X(olmo3) \
   X(phi3) \

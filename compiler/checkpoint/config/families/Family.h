@@ -87,6 +87,8 @@ struct ConfigJson {
   bool innerListed = false;    ///< it may be a list of each layer's
   std::string_view expertCount = "num_experts"; ///< the key; others call it num_local_experts
   bool expertsMayLack = false;                  ///< there may be 0 of them
+  /// A list of the types of layers, which are as many where num_hidden_layers is absent.
+  std::string_view layerList = {};
   std::string_view expertsOfToken = "num_experts_per_tok"; ///< the key
   std::optional<RopeType> scaledRope = {}; ///< the only type beside Default; nothing: any
   OwnKeys keys = {};

@@ -6,6 +6,18 @@
 
 namespace ingot::checkpoint {
 
+/// What steps are kept within, of all tokens (transformers forgets it in cached decoding).
+inline void readStepLimits(JsonFields &fields, StateSpace &space) {
+  constexpr std::string_view key = "time_step_limit";
+  const auto given = fields.numbers(key, 0, std::numeric_limits<double>::infinity());
+  if (!given)
+    return;
+  if (given->size() != 2 || (*given)[0] > (*given)[1])
+    return fields.fail(key, "INGOT-E1051", "these are no least and most of steps", "correct it");
+  space.least = std::min((*given)[0], space.most);
+  space.most = std::min((*given)[1], space.most);
+}
+
 /// What absent keys mean.
 struct StateSpaceDefaults {
   uint64_t heads = 128, stateDim = 256;
@@ -32,14 +44,7 @@ inline void readStateSpace(JsonFields &fields, ConfigDraft &config, StateSpaceDe
                 message(space.heads, " heads of ", space.headDim, " columns in ", space.groups,
                         " groups do not make ", columns),
                 "correct mamba_n_heads, mamba_d_head, mamba_n_groups or mamba_expand");
-  constexpr std::string_view limits = "time_step_limit";
-  const auto given = fields.numbers(limits, 0, std::numeric_limits<double>::infinity());
-  if (!given)
-    return;
-  if (given->size() != 2 || (*given)[0] > (*given)[1])
-    return fields.fail(limits, "INGOT-E1051", "these are no least and most of steps", "correct it");
-  space.least = std::min((*given)[0], space.most);
-  space.most = std::min((*given)[1], space.most);
+  readStepLimits(fields, space);
 }
 
 } // namespace ingot::checkpoint
