@@ -3,6 +3,7 @@
 // where its norms stand.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -87,16 +88,26 @@ struct GatedDeltaNet {
   uint64_t valueColumns() const { return valueHeads * valueDim; }
 };
 
+/// How a state space's y is normed, with a factor for each column, by groups.
+enum class StateSpaceNorm : uint8_t {
+  GateFirst, ///< n(y * silu(z))
+  NormFirst, ///< n(y) * silu(z)
+  None,      ///< y * silu(z)
+};
+
 /// A selective state space (Mamba-2), llm.state_space's: [z|xBC|dt] = in_proj x; y =
-/// space(silu(conv(xBC)), dt); out_proj(n(y * silu(z)) * w), where n norms the columns of each
-/// group.
+/// space(silu(conv(xBC)), dt); out_proj of y, gated by z and normed.
 struct StateSpace {
   uint64_t heads = 0, headDim = 0;   ///< of x, and so of y and z
   uint64_t groups = 1, stateDim = 0; ///< of B and C; the first divide the heads
   uint64_t taps = 4;                 ///< of the convolution
   std::string_view module = "mamba"; ///< its name
   bool convBias = true;
-  bool bias = false; ///< on both projections
+  bool bias = false, outputBias = false; ///< on the projections
+  StateSpaceNorm norm = StateSpaceNorm::GateFirst;
+  double inputFactor = 1; ///< that x is multiplied by
+  /// That columns of z, x, B, C and dt are multiplied by, behind in_proj.
+  std::array<double, 5> factors = {1, 1, 1, 1, 1};
   /// What steps are kept within.
   double least = 0, most = std::numeric_limits<float>::max();
 
@@ -107,8 +118,16 @@ struct StateSpace {
   uint64_t mixedColumns() const { return columns() + 2 * groups * stateDim; }
 };
 
+/// Both of x: attentionOutput * A(attentionInput * x) + spaceOutput * S(x).
+struct AttentionAndStateSpace {
+  Attention attention = {};
+  StateSpace space = {};
+  double attentionInput = 1, attentionOutput = 1, spaceOutput = 1;
+};
+
 /// The first: a layer has none.
-using TokenMixer = std::variant<std::monostate, Attention, ShortConv, GatedDeltaNet, StateSpace>;
+using TokenMixer = std::variant<std::monostate, Attention, ShortConv, GatedDeltaNet, StateSpace,
+                                AttentionAndStateSpace>;
 
 //===- Mixers of channels -------------------------------------------------------------------===//
 
@@ -134,8 +153,9 @@ struct Mlp {
   /// Not 0: of g = gate x only max(g - mean(g) - c * deviation(g), 0) is taken, for the c that so
   /// large a share of normal numbers is below.
   double gateSparsity = 0;
-  bool fusedGateUp = false; ///< gate and up are one matrix
-  bool bias = false;        ///< on the projections
+  bool fusedGateUp = false;              ///< gate and up are one matrix
+  bool bias = false;                     ///< on the projections
+  double gateFactor = 1, downFactor = 1; ///< that gate x and the result are multiplied by
 };
 
 /// How a token's experts are chosen and weighted, as llm.route describes it.
@@ -220,7 +240,10 @@ struct LayerPlan {
   NormPlacement norms = NormPlacement::Pre;
 
   /// Null where the layer's mixers are others.
-  const Attention *attention() const { return std::get_if<Attention>(&tokenMixer); }
+  const Attention *attention() const {
+    const auto *both = std::get_if<AttentionAndStateSpace>(&tokenMixer);
+    return both ? &both->attention : std::get_if<Attention>(&tokenMixer);
+  }
   const Mlp *mlp() const {
     const auto *both = std::get_if<MlpAndExperts>(&channelMixer);
     return both ? &both->mlp : std::get_if<Mlp>(&channelMixer);

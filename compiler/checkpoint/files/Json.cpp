@@ -338,10 +338,21 @@ Expected<uint64_t> Json::unsignedInteger(uint64_t least, uint64_t most) const {
   return found;
 }
 
+/// transformers 5 writes numbers that are not finite as {"__float__": "Infinity"}.
+static std::optional<double> writtenOut(const nlohmann::json &value) {
+  if (!value.is_object() || value.size() != 1 || !value.contains("__float__"))
+    return std::nullopt;
+  for (const auto &[name, number] : notFinite)
+    if (value["__float__"] == name)
+      return number;
+  return std::nullopt;
+}
+
 Expected<double> Json::number(double least, double most) const {
-  if (!value->is_number())
+  const std::optional<double> named = writtenOut(*value);
+  if (!named && !value->is_number())
     return wrongType("a number");
-  double found = value->get<double>();
+  double found = named ? *named : value->get<double>();
   if (!(found >= least && found <= most))
     return error("INGOT-E1006",
                  message("the value ", found, " is not in the range ", least, " to ", most),

@@ -17,6 +17,8 @@ CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::GatedDeltaNet &net);
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::StateSpace &space);
+CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
+                    const checkpoint::AttentionAndStateSpace &both);
 
 /// What the mixer makes of the tokens `x` [T, hidden]. `prefix`: of the layer ("model.layers.0.");
 /// `caches`: of the types of cachesOf().
@@ -27,6 +29,8 @@ mlir::Value mixTokens(Modules &model, const checkpoint::ShortConv &conv, mlir::V
 mlir::Value mixTokens(Modules &model, const checkpoint::GatedDeltaNet &net, mlir::Value x,
                       const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
 mlir::Value mixTokens(Modules &model, const checkpoint::StateSpace &space, mlir::Value x,
+                      const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
+mlir::Value mixTokens(Modules &model, const checkpoint::AttentionAndStateSpace &both, mlir::Value x,
                       const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
 
 /// What the mixer makes of each of the rows `x` [T, hidden]; `y`: what they are norms of.

@@ -71,11 +71,13 @@ Value compiler::feedForward(Modules &model, const Mlp &mlp, Value x, const std::
     up = projected(x, names.up, inner, model.hidden);
   }
   step.setSite(Modules::siteOf(prefix) + module + ".act_fn");
+  if (gate)
+    gate = step.multiply(gate, mlp.gateFactor);
   ActivationFunction function = activationOf(step, mlp, prefix + module + ".act_fn.");
   Value product = mlp.gateSparsity != 0 ? cutTimes(model, mlp, function, gate, up)
                   : gate                ? step.activatedTimes(function, gate, up)
                                         : step.activated(function, up);
-  return projected(product, names.down, model.hidden, inner);
+  return step.multiply(projected(product, names.down, model.hidden, inner), mlp.downFactor);
 }
 
 Value compiler::mixChannels(Modules &model, const Mlp &mlp, Value x, const std::string &prefix) {

@@ -11,7 +11,8 @@ namespace ingot::checkpoint::families {
 static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &Mlp::bias}};
 
 static void readOwn(JsonFields &fields, ConfigDraft &config) {
-  readStateSpace(fields, config, {.heads = 128, .stateDim = 256});
+  readStateSpace(fields, config, std::get<StateSpace>(*config.other),
+                 {.heads = 128, .stateDim = 256});
   const auto attends = fields.unsignedIntegers("attn_layer_indices", 0, config.layerCount() - 1);
   for (uint64_t layer = 0; layer < config.layerCount(); ++layer)
     config.otherLayers.push_back(!attends || std::ranges::count(*attends, layer) == 0);

@@ -15,6 +15,7 @@
   X(ernie45Moe) \
   X(exaone4) \
   X(exaoneMoe) \
+  X(falconH1) \
   X(gemma2) \
   X(gemma3) \
   X(gemma3n) \

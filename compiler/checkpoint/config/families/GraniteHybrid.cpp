@@ -10,7 +10,8 @@ namespace ingot::checkpoint::families {
 static constexpr FlagKey flags[] = {kAttentionBias};
 
 static void readOwn(JsonFields &fields, ConfigDraft &config) {
-  readStateSpace(fields, config, {.heads = 128, .stateDim = 256});
+  readStateSpace(fields, config, std::get<StateSpace>(*config.other),
+                 {.heads = 128, .stateDim = 256});
   const uint64_t shared =
       fields.unsignedIntegerOr("shared_intermediate_size", 1024, 1, ModelConfig::widest);
   config.mlp.innerSize = shared;

@@ -65,7 +65,7 @@ static void readSpace(JsonFields &fields, ConfigDraft &config) {
   space.stateDim = fields.unsignedIntegerOr("ssm_state_size", 128, 1, StateSpace::widestState);
   space.taps = fields.unsignedIntegerOr("conv_kernel", 4, 2, ShortConv::mostTaps);
   space.convBias = fields.booleanOr("use_conv_bias", true);
-  space.bias = fields.booleanOr("use_bias", false);
+  space.bias = space.outputBias = fields.booleanOr("use_bias", false);
   if (space.heads % space.groups != 0)
     fields.fail("n_groups", "INGOT-E1051", "the groups do not divide mamba_num_heads",
                 "correct one of the two");

@@ -21,15 +21,19 @@ inline void readStepLimits(JsonFields &fields, StateSpace &space) {
 /// What absent keys mean.
 struct StateSpaceDefaults {
   uint64_t heads = 128, stateDim = 256;
+  uint64_t columns = 0; ///< of all heads; 0: mamba_expand times the model's
 };
 
-/// Reads the state space that layers of `config` have in place of attention.
-inline void readStateSpace(JsonFields &fields, ConfigDraft &config, StateSpaceDefaults absent) {
-  StateSpace &space = std::get<StateSpace>(*config.other);
+/// Reads the state space that layers of `config` have.
+inline void readStateSpace(JsonFields &fields, const ConfigDraft &config, StateSpace &space,
+                           StateSpaceDefaults absent) {
   space.heads = fields.unsignedIntegerOr("mamba_n_heads", absent.heads, 1, ModelConfig::mostHeads);
   const uint64_t columns =
-      config.hiddenSize *
-      fields.unsignedIntegerOr("mamba_expand", 2, 1, ModelConfig::widest / config.hiddenSize + 1);
+      absent.columns != 0
+          ? absent.columns
+          : config.hiddenSize *
+                fields.unsignedIntegerOr("mamba_expand", 2, 1,
+                                         ModelConfig::widest / config.hiddenSize + 1);
   space.headDim = columns / space.heads;
   if (!fields.isText("mamba_d_head", "auto"))
     space.headDim = fields.unsignedIntegerOr("mamba_d_head", space.headDim, 1, columns);
@@ -38,7 +42,7 @@ inline void readStateSpace(JsonFields &fields, ConfigDraft &config, StateSpaceDe
       fields.unsignedIntegerOr("mamba_d_state", absent.stateDim, 1, StateSpace::widestState);
   space.taps = fields.unsignedIntegerOr("mamba_d_conv", 4, 2, ShortConv::mostTaps);
   space.convBias = fields.booleanOr("mamba_conv_bias", true);
-  space.bias = fields.booleanOr("mamba_proj_bias", false);
+  space.bias = space.outputBias = fields.booleanOr("mamba_proj_bias", false);
   if (space.columns() != columns || space.heads % space.groups != 0)
     fields.fail("mamba_n_heads", "INGOT-E1051",
                 message(space.heads, " heads of ", space.headDim, " columns in ", space.groups,
