@@ -125,9 +125,9 @@ struct AttentionAndStateSpace {
   double attentionInput = 1, attentionOutput = 1, spaceOutput = 1;
 };
 
-/// The first: a layer has none.
-using TokenMixer = std::variant<std::monostate, Attention, ShortConv, GatedDeltaNet, StateSpace,
-                                AttentionAndStateSpace>;
+/// The last: a layer has none.
+using TokenMixer = std::variant<Attention, ShortConv, GatedDeltaNet, StateSpace,
+                                AttentionAndStateSpace, std::monostate>;
 
 //===- Mixers of channels -------------------------------------------------------------------===//
 
@@ -221,7 +221,7 @@ struct MlpAndExperts {
 };
 
 /// Likewise.
-using ChannelMixer = std::variant<std::monostate, Mlp, Experts, MlpAndExperts>;
+using ChannelMixer = std::variant<Mlp, Experts, MlpAndExperts, std::monostate>;
 
 //===- Layers -------------------------------------------------------------------------------===//
 

@@ -95,7 +95,8 @@ NameRows namesOfProjections(const ModelConfig &config) {
     rows.insert(rows.end(), {{"attn_q.", attention(names.query)},
                              {"attn_k.", attention(names.key)},
                              {"attn_v.", attention(names.value)}});
-  if (layer.experts() ? layer.experts()->form.fusedGateUp : layer.mlp()->fusedGateUp)
+  const Mlp *mlp = layer.experts() ? &layer.experts()->form : layer.mlp();
+  if (mlp && mlp->fusedGateUp)
     rows.push_back({"ffn_up.", feedForward(names.gateUp)});
   else
     rows.insert(rows.end(),
