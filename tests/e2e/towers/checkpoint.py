@@ -90,6 +90,7 @@ def letters():
 def tokenizer(specials):
     """A tokenizer.json with a token for each byte, and the specials."""
     side = {"add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    zero = letters()[0]  # Merged, for a tokenizer has merges; no text has it.
     return {
         "version": "1.0", "truncation": None, "padding": None, "normalizer": None,
         "added_tokens": [
@@ -100,8 +101,10 @@ def tokenizer(specials):
         "decoder": {"type": "ByteLevel", **side},
         "model": {"type": "BPE", "dropout": None, "unk_token": None, "fuse_unk": False,
                   "continuing_subword_prefix": None, "end_of_word_suffix": None,
-                  "byte_fallback": False, "ignore_merges": False, "merges": [],
-                  "vocab": {letter: byte for byte, letter in letters().items()}}}
+                  "byte_fallback": False, "ignore_merges": False, "merges": [[zero, zero]],
+                  "vocab": {**{letter: byte for byte, letter in letters().items()},
+                            **{content: BYTES + place for place, content in enumerate(specials)},
+                            2 * zero: BYTES + len(specials)}}}
 
 
 def write_weights(path, tensors):

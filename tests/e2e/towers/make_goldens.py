@@ -38,7 +38,12 @@ def load(folder):
         folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         assert not report[kind], (kind, report[kind])
-    return model.eval(), transformers.AutoProcessor.from_pretrained(folder)
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    # Resizes as Pillow does, whose arithmetic is the engines'.
+    images = processor.image_processor
+    processor.image_processor = getattr(transformers, type(images).__name__ + "Pil")(
+        **{key: value for key, value in images.to_dict().items() if "_type" not in key})
+    return model.eval(), processor
 
 
 def answer(model, processor, text, pictures):
