@@ -301,6 +301,23 @@ void saySensitive(ModuleOp module, BuildRequest &request, Progress &progress) {
       progress);
 }
 
+/// Tells how the matrices of a part that sees are held: not as what is said of all matrices.
+void sayVision(ModuleOp module, BuildRequest &request) {
+  const std::map<std::string, size_t> formats = encoderFormats(module, request.recipe);
+  if (formats.empty())
+    return;
+  std::string text;
+  for (const auto &[format, matrices] : formats)
+    text += (text.empty() ? "" : ", ") + format +
+            (formats.size() == 1 ? "" : ": " + std::to_string(matrices) + " matrices");
+  request.options.push_back(
+      {"recipe: encoder of pictures", "", text,
+       llvm::any_of(request.recipe.weights,
+                    [](const recipe::WeightRule &rule) { return rule.isOfVision(); })
+           ? "the recipe's rules that begin with vision."
+           : "as it is stored; rules that begin with vision. reach it"});
+}
+
 /// Imports the model to find the tensors of the checkpoint that it does not read, and what of the
 /// recipe is not as it should be.
 Outcome checkImport(MLIRContext &context, BuildRequest &request, const BuildOptions &options,
@@ -316,6 +333,7 @@ Outcome checkImport(MLIRContext &context, BuildRequest &request, const BuildOpti
   if (!options.recipe.empty() && !recipe::presetCalled(options.recipe.string()))
     sayUnusedRules(**module, request, progress);
   saySensitive(**module, request, progress);
+  sayVision(**module, request);
   sayQuantizedAgain(**module, request, progress);
   constexpr size_t shown = 3;
   ArrayRef<std::string> names = request.unreadTensors;

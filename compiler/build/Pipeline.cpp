@@ -106,17 +106,11 @@ StringRef modelName(Operation *op) {
   return op->getLoc()->findInstanceOf<NameLoc>().getName().strref();
 }
 
-/// Whether the recipe does not reach `op`: towers are small, and lose more than they save.
-bool isOfEncoder(Operation *op) {
-  auto function = op->getParentOfType<func::FuncOp>();
-  return function && function.getName() == schema::program::encode;
-}
-
 /// Calls `visit` with each matrix that the recipe gives another format than it is stored in.
 void visitFormats(ModuleOp module, const recipe::Recipe &recipe,
                   llvm::function_ref<void(Operation *, StringRef name, Attribute)> visit) {
   module.walk([&](Operation *op) {
-    if (!llm::isQuantizableMatrix(op) || isOfEncoder(op))
+    if (!llm::isQuantizableMatrix(op))
       return;
     const StringRef name = modelName(op);
     Attribute format = formatAttribute(module.getContext(), recipe.formatFor(name));
@@ -159,6 +153,14 @@ void annotate(ModuleOp module, const recipe::Recipe &recipe) {
     engine::setAttribute<LlmDialect::Fp8AttentionAttrHelper>(module, UnitAttr::get(context));
 }
 
+/// The type of a matrix's numbers where these are not quantized, by the recipe or as stored.
+Type plainElement(Operation *op) {
+  auto format = engine::attributeOf<llm::LlmDialect::FormatAttrHelper>(op);
+  if (auto type = dyn_cast_or_null<TypeAttr>(format))
+    return type.getValue();
+  return format || !isa<llm::WeightOp>(op) ? Type() : getElementTypeOrSelf(op->getResult(0));
+}
+
 /// Encoders store f32 where their weights or the rest have it, else bf16: some have numbers beyond
 /// the range of f16.
 void annotateEncoder(ModuleOp module, const recipe::Recipe &recipe) {
@@ -173,9 +175,9 @@ void annotateEncoder(ModuleOp module, const recipe::Recipe &recipe) {
   encode.walk([&](Operation *op) {
     if (!llm::isQuantizableMatrix(op))
       return;
-    Type element = getElementTypeOrSelf(op->getResult(0));
-    isWide |= element.isF32() && isa<llm::WeightOp>(op);
-    if (element.isF16())
+    Type element = plainElement(op);
+    isWide |= element && element.isF32();
+    if (element && element.isF16())
       engine::setAttribute<LlmDialect::FormatAttrHelper>(op, bf16);
   });
   engine::setAttribute<LlmDialect::StoreAttrHelper>(encode, isWide ? f32 : bf16);
@@ -241,10 +243,33 @@ void declareDims(ModuleOp module, const EngineLimits &limits) {
 std::vector<std::string> compiler::matrixNames(ModuleOp module) {
   std::vector<std::string> names;
   module.walk([&](Operation *op) {
-    if (llm::isQuantizableMatrix(op) && !isOfEncoder(op))
+    if (llm::isQuantizableMatrix(op))
       names.push_back(modelName(op).str());
   });
   return names;
+}
+
+std::map<std::string, size_t> compiler::encoderFormats(ModuleOp module,
+                                                       const recipe::Recipe &recipe) {
+  std::map<std::string, size_t> formats;
+  auto encode = module.lookupSymbol<func::FuncOp>(schema::program::encode);
+  if (!encode)
+    return formats;
+  encode.walk([&](Operation *op) {
+    if (!llm::isQuantizableMatrix(op))
+      return;
+    const recipe::WeightFormat format = recipe.formatFor(modelName(op));
+    if (Attribute asked = formatAttribute(module.getContext(), format);
+        asked && !(isa<llm::EncodingAttr>(asked) && isSmall(op)))
+      ++formats[std::string(recipe::wordFor(recipe::Format, format.type))];
+    else if (auto decoded = dyn_cast<llm::DequantizeOp>(op))
+      ++formats[std::string(decoded.getEncoding().facts().row().name)];
+    else if (Type element = getElementTypeOrSelf(op->getResult(0)); element.isF32())
+      ++formats["f32"];
+    else
+      ++formats["bf16"]; // f16 too, which does not reach as far
+  });
+  return formats;
 }
 
 std::vector<std::string> compiler::quantizedAgain(ModuleOp module, const recipe::Recipe &recipe) {

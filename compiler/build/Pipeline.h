@@ -9,6 +9,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <functional>
+#include <map>
 
 namespace ingot::compiler {
 
@@ -48,6 +49,10 @@ void prepareContext(mlir::MLIRContext &context);
 /// The matrices of an imported model to which recipes give formats, by the names that the model
 /// uses: both of a tied one, those of experts whatever stack they are stored in.
 std::vector<std::string> matrixNames(mlir::ModuleOp module);
+
+/// In which formats the encoder of an imported model holds how many of its matrices; empty: it has
+/// no encoder.
+std::map<std::string, size_t> encoderFormats(mlir::ModuleOp module, const recipe::Recipe &recipe);
 
 /// The matrices of an imported model, by name, that are stored quantized and that the recipe
 /// quantizes again.

@@ -478,12 +478,15 @@ Outcome Checkpoint::takeParts() {
     allDeviations.push_back({"vision_config", "given", "not used",
                              "no weights of a vision part are stored", /*isTold=*/true});
   }
-  const size_t all = stored.size();
-  std::erase_if(stored, [&](const Tensor &tensor) {
-    return std::ranges::any_of(modelConfig->wrapper->skipped, startsWith(tensor.name));
-  });
-  if (stored.size() < all)
-    allDeviations.push_back({"tensors of other parts", std::to_string(all - stored.size()),
+  std::vector<Tensor> kept;
+  for (Tensor &tensor : stored) {
+    const bool isOther =
+        std::ranges::any_of(modelConfig->wrapper->skipped, startsWith(tensor.name));
+    (isOther ? otherTensors : kept).push_back(std::move(tensor));
+  }
+  stored = std::move(kept);
+  if (!otherTensors.empty())
+    allDeviations.push_back({"tensors of other parts", std::to_string(otherTensors.size()),
                              "not read", "the engine has the model's text part alone",
                              /*isTold=*/true});
   if (auto known = renameTensors(beginnings); !known)

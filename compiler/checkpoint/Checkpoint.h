@@ -70,6 +70,10 @@ public:
   /// Every stored tensor, sorted by name. Tensors known under a second name are listed once.
   const std::vector<Tensor> &tensors() const { return stored; }
 
+  /// Those of parts of the model that are not read, such as one that sees where only text is: not
+  /// among tensors(), and called as in the files.
+  const std::vector<Tensor> &tensorsOfOtherParts() const { return otherTensors; }
+
   /// The tensor called `name`, or one stored under another name that stands for it: by an alias in
   /// the file's `__metadata__`, or because embedding and output head are tied. Null: no such
   /// tensor. The pointer is valid as long as this checkpoint.
@@ -148,7 +152,7 @@ private:
   std::vector<Deviation> allDeviations;
   std::optional<AdapterConfig> adapterConfig;
   std::optional<DType> weightless;
-  std::vector<Tensor> stored;
+  std::vector<Tensor> stored, otherTensors;
   std::map<std::string, std::string, std::less<>> metadata; ///< of all files
   std::map<std::string, std::string, std::less<>> aliases;  ///< second name → stored name
   std::map<std::string, std::string, std::less<>> renamed;  ///< name here → name in the file

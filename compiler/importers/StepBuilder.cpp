@@ -70,6 +70,8 @@ StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoi
       weights(module.getContext()), storedWeights(weights, checkpoint), location(module.getLoc()) {}
 
 ValueRange StepBuilder::beginProgram(StringRef name, ArrayRef<ProgramInput> inputs) {
+  for (const auto &weight : known)
+    asked.insert(weight.getKey());
   known.clear();
   inputScales.clear();
   staticScales.clear();
@@ -172,7 +174,9 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
 void StepBuilder::checkAllRead() {
   if (firstError || options.part)
     return;
-  auto unread = unreadTensors(checkpoint, {read, known, storedWeights});
+  for (const auto &weight : known)
+    asked.insert(weight.getKey());
+  auto unread = unreadTensors(checkpoint, {read, asked, storedWeights});
   if (!unread)
     firstError = unread.error();
   else if (options.unread)

@@ -3,15 +3,14 @@
 #pragma once
 
 #include "compiler/importers/StoredWeights.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace ingot::compiler {
 
 /// What an import asked for.
 struct ReadTensors {
-  const llvm::StringSet<> &stored;           ///< names of tensors that were found
-  const llvm::StringMap<mlir::Value> &asked; ///< the model's names of its weights
+  const llvm::StringSet<> &stored; ///< names of tensors that were found
+  const llvm::StringSet<> &asked;  ///< the model's names of its weights
   const StoredWeights &weights;
 };
 

@@ -51,6 +51,9 @@ private:
       if (!parts.replaced.contains(name))
         tensors.push_back({{std::move(name), tensor.dtype, tensor.shape}, &tensor});
     }
+    if (parts.keepsOtherParts)
+      for (const checkpoint::Tensor &tensor : parts.original.tensorsOfOtherParts())
+        tensors.push_back({{tensor.name, tensor.dtype, tensor.shape}, &tensor});
     for (const fs::path &path : parts.files) {
       auto file = checkpoint::File::open(path);
       if (!file)

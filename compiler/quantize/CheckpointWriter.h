@@ -20,6 +20,7 @@ struct CheckpointParts {
   nlohmann::ordered_json configuration = nlohmann::ordered_json::object();
   /// More such files, by their names.
   std::map<std::string, nlohmann::ordered_json> companions = {};
+  bool keepsOtherParts = true; ///< tensors of parts that are not read are written too
 };
 
 /// Fills the new folder `folder`: weights in files of at most 4 GiB, or one larger tensor each,

@@ -336,7 +336,18 @@ private:
       });
       noteKept(*products, /*quantized=*/{});
     }
+    noteOtherParts();
     return {};
+  }
+
+  /// Notes the matrices of parts that are not read, such as one that sees.
+  void noteOtherParts() {
+    constexpr std::string_view weight = ".weight";
+    for (const checkpoint::Tensor &tensor : model.tensorsOfOtherParts())
+      if (tensor.shape.size() == 2 && tensor.name.ends_with(weight))
+        report.kept.push_back(tensor.name.substr(0, tensor.name.size() - weight.size()));
+    if (const size_t others = model.tensorsOfOtherParts().size())
+      progress.warn(checkpoint::message(others, " tensors of other parts stay as they are"));
   }
 
   Outcome write() {
@@ -421,7 +432,7 @@ Expected<QuantizeReport> quantize::quantizeCheckpoint(mlir::MLIRContext &context
     return checked.error();
   const bool onlyRotates = options.recipe.rotation != recipe::Rotation::None &&
                            std::ranges::none_of(options.recipe.weights, [](const auto &rule) {
-                             return recipe::isNarrow(rule.format.type);
+                             return recipe::isNarrow(rule.format.type) && !rule.isOfVision();
                            });
   if (!onlyRotates)
     if (auto checked = checkRecipe(context, options, *opened, LayerRun::Quantizes); !checked)

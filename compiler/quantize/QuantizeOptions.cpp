@@ -102,8 +102,9 @@ Outcome quantize::checkOptions(const QuantizeOptions &options,
 
 uint64_t quantize::weightBytes(const checkpoint::Checkpoint &model) {
   uint64_t bytes = 0;
-  for (const checkpoint::Tensor &tensor : model.tensors())
-    bytes += tensor.bytes;
+  for (const auto *tensors : {&model.tensors(), &model.tensorsOfOtherParts()})
+    for (const checkpoint::Tensor &tensor : *tensors)
+      bytes += tensor.bytes;
   return bytes;
 }
 

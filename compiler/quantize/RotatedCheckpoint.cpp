@@ -50,6 +50,7 @@ public:
     if (auto written = writeTensors(file); !written)
       return written;
     CheckpointParts parts{model, {file}, {}};
+    parts.keepsOtherParts = false; // what they put into the stream is not rotated
     for (const StreamTensor &tensor : stream.tensors)
       parts.replaced.insert(model.shownName(tensor.name));
     for (const compiler::StreamNorm &norm : stream.norms)
@@ -226,6 +227,9 @@ Expected<fs::path> rotate(mlir::MLIRContext &context, const QuantizeOptions &opt
   if (!rotations.heads && stream->headDim != 0)
     progress.warn(checkpoint::message("heads of values are not rotated: no Hadamard matrix of ",
                                       stream->headDim, " channels is known"));
+  if (const size_t others = model.tensorsOfOtherParts().size())
+    progress.warn(checkpoint::message(others, " tensors of other parts are left out: what these "
+                                              "put among the channels is not rotated"));
   if (model.config().tiedEmbeddings)
     progress.warn("the head is no longer tied to the embedding: it takes the last norm's factors");
   if (const size_t kept = stream->keptHeads.size()) // layers are alike

@@ -151,10 +151,8 @@ static bool isForSensitive(const WeightRule &rule) {
 }
 
 bool isSensitive(const Recipe &recipe, std::string_view tensorName) {
-  auto decides = std::ranges::find_if(recipe.weights, [&](const WeightRule &rule) {
-    return matchesPattern(rule.match, tensorName);
-  });
-  return decides != recipe.weights.end() && isForSensitive(*decides);
+  const WeightRule *decides = recipe.ruleFor(tensorName);
+  return decides && isForSensitive(*decides);
 }
 
 void keepSensitive(Recipe &recipe) {

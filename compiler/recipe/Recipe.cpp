@@ -25,6 +25,10 @@ bool matchesPattern(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == pattern.npos;
 }
 
+bool WeightRule::matches(std::string_view tensorName) const {
+  return isOfVision() == tensorName.starts_with(kVision) && matchesPattern(match, tensorName);
+}
+
 Recipe Recipe::settled(NumberFormat own) const {
   Recipe result = *this;
   for (NumberFormat *format :
@@ -34,11 +38,16 @@ Recipe Recipe::settled(NumberFormat own) const {
   return result;
 }
 
-WeightFormat Recipe::formatFor(std::string_view tensorName) const {
+const WeightRule *Recipe::ruleFor(std::string_view tensorName) const {
   for (const WeightRule &rule : weights)
-    if (matchesPattern(rule.match, tensorName))
-      return rule.format;
-  return {};
+    if (rule.matches(tensorName))
+      return &rule;
+  return nullptr;
+}
+
+WeightFormat Recipe::formatFor(std::string_view tensorName) const {
+  const WeightRule *rule = ruleFor(tensorName);
+  return rule ? rule->format : WeightFormat();
 }
 
 std::vector<UnusedRule> Recipe::unusedRules(std::span<const std::string> tensorNames) const {
@@ -46,7 +55,7 @@ std::vector<UnusedRule> Recipe::unusedRules(std::span<const std::string> tensorN
   for (const std::string &tensor : tensorNames) {
     bool decided = false;
     for (size_t i = 0; i < weights.size(); ++i) {
-      if ((decided && matches[i]) || !matchesPattern(weights[i].match, tensor))
+      if ((decided && matches[i]) || !weights[i].matches(tensor))
         continue;
       matches[i] = true;
       if (!decided)

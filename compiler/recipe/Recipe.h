@@ -66,10 +66,17 @@ struct WeightFormat {
   bool operator==(const WeightFormat &) const = default;
 };
 
+/// How tensors of a part that sees are called. Only patterns that begin so match them: what is said
+/// of all weights does not mean these.
+inline constexpr std::string_view kVision = "vision.";
+
 /// The format of all tensors whose names match.
 struct WeightRule {
   std::string match; ///< `*` stands for any characters, `?` for one; the whole name must match
   WeightFormat format;
+
+  bool isOfVision() const { return match.starts_with(kVision); }
+  bool matches(std::string_view tensorName) const;
 
   bool operator==(const WeightRule &) const = default;
 };
@@ -130,9 +137,13 @@ struct Recipe {
   /// cache with their types written out.
   Recipe settled(NumberFormat own) const;
 
-  /// Errors: INGOT-E2001 to E2010, each with line and column; `fileName` is used in messages only.
+  /// Errors: INGOT-E2001 to E2010 and E2014, each with line and column; `fileName` is used in
+  /// messages only.
   static Expected<Recipe> parse(const std::string &text, const std::string &fileName);
   static Expected<Recipe> read(const std::filesystem::path &path);
+
+  /// The rule that decides the format of a tensor; null: none.
+  const WeightRule *ruleFor(std::string_view tensorName) const;
 
   /// The format of a tensor; Stored when no rule matches.
   WeightFormat formatFor(std::string_view tensorName) const;

@@ -38,6 +38,7 @@ private:
 
   Outcome version(const YamlNode &root) const;
   Expected<WeightRule> weightRule(const YamlNode &node) const;
+  Outcome formatOfVision(const YamlNode &node, NumberFormat type) const;
   Expected<std::string> pattern(const YamlNode &node) const;
   Expected<Activations> activations(const YamlNode &node) const;
 
@@ -175,6 +176,17 @@ Expected<std::string> Parser::pattern(const YamlNode &node) const {
   return text;
 }
 
+/// Parts that see are computed in bf16 or f32, and quantized by builds.
+Outcome Parser::formatOfVision(const YamlNode &node, NumberFormat type) const {
+  if (type != NumberFormat::F16 && !isFourBitFloat(type))
+    return {};
+  return error(node, "INGOT-E2014",
+               message("parts that see are not held as ", wordFor(Format, type),
+                       type == NumberFormat::F16 ? ": some have numbers beyond its range"
+                                                 : ", which builds do not make"),
+               "choose another format");
+}
+
 Expected<WeightRule> Parser::weightRule(const YamlNode &node) const {
   if (auto checked = checkKeys(node, with<WeightFormat>({"match"}, kWeightKeys)); !checked)
     return checked.error();
@@ -189,6 +201,9 @@ Expected<WeightRule> Parser::weightRule(const YamlNode &node) const {
   WeightRule rule{*match, {}};
   if (auto outcome = read<WeightFormat>(node, kWeightKeys, rule.format); !outcome)
     return outcome.error();
+  if (rule.isOfVision())
+    if (auto outcome = formatOfVision(node, rule.format.type); !outcome)
+      return outcome.error();
   return rule;
 }
 

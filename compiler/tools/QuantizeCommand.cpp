@@ -158,6 +158,13 @@ Outcome quantizeFolder(mlir::MLIRContext &context, Arguments &arguments, Progres
   if (const std::string &format = arguments.options.format;
       !format.empty() && format != "compressed-tensors" && recipe::presetCalled(arguments.recipe))
     recipe::keepSensitive(*recipe);
+  for (const recipe::WeightRule &rule : recipe->weights)
+    if (rule.isOfVision())
+      return checkpoint::Error{"INGOT-E2014",
+                               checkpoint::message("rule ", rule.match,
+                                                   " is of a part that sees, which stays as it is "
+                                                   "stored"),
+                               "--recipe", "leave the rule to the recipe of `ingot build`"};
   arguments.options.recipe = *std::move(recipe);
   auto lockfile = arguments.search.fileFor(arguments.options.output);
   if (!lockfile)

@@ -21,10 +21,11 @@ namespace fs = std::filesystem;
 
 static constexpr char kRecipe[] = "recipe.yaml", kSuffix[] = ".quantized";
 
-/// Whether a rule of `recipe` has a format that is `isOf`.
+/// Whether a rule of `recipe` has a format that is `isOf`; parts that see are left to the build.
 static bool anyFormat(const recipe::Recipe &recipe, bool (*isOf)(recipe::NumberFormat)) {
-  return std::any_of(recipe.weights.begin(), recipe.weights.end(),
-                     [&](const recipe::WeightRule &rule) { return isOf(rule.format.type); });
+  return std::any_of(
+      recipe.weights.begin(), recipe.weights.end(),
+      [&](const recipe::WeightRule &rule) { return !rule.isOfVision() && isOf(rule.format.type); });
 }
 
 /// Whether matrices become what builds do not make of them.
@@ -43,7 +44,8 @@ static bool measuresInputs(const recipe::Recipe &recipe) {
 /// for matrices that the step left; those that have them already keep their scales.
 static recipe::Recipe restOf(recipe::Recipe recipe) {
   for (recipe::WeightRule &rule : recipe.weights)
-    if (recipe::isGrouped(rule.format.type) || recipe::isFourBitFloat(rule.format.type))
+    if (!rule.isOfVision() &&
+        (recipe::isGrouped(rule.format.type) || recipe::isFourBitFloat(rule.format.type)))
       rule.format = {};
   recipe.method = recipe::Method::Round;
   recipe.rotation = recipe::Rotation::None;

@@ -42,7 +42,18 @@ public:
   uint64_t parameters() const { return elements; }
 
   /// "int4 in groups of 32; int8 by row: embed_tokens": the format of most elements, then others.
-  std::string text() const {
+  std::string text() const { return textOf(held); }
+  /// Likewise of the encoder of pictures; empty: there is none.
+  std::string visionText() const { return heldOfVision.empty() ? "" : textOf(heldOfVision); }
+
+private:
+  struct Held {
+    uint64_t elements = 0;
+    std::set<std::string> names;
+  };
+  using Formats = std::map<std::string, Held>;
+
+  static std::string textOf(const Formats &held) {
     std::vector<const std::pair<const std::string, Held> *> formats;
     for (const auto &format : held)
       formats.push_back(&format);
@@ -55,12 +66,6 @@ public:
       out += out.empty() ? format->first : "; " + format->first + ": " + names(format->second);
     return out.empty() ? "none" : out;
   }
-
-private:
-  struct Held {
-    uint64_t elements = 0;
-    std::set<std::string> names;
-  };
 
   /// Whether a tensor has numbers of another one: its scales or zero points.
   static bool isBeside(const std::string &name) {
@@ -79,7 +84,8 @@ private:
   }
 
   void add(const json &weight) {
-    const std::string name = textAt(weight, "name");
+    std::string name = textAt(weight, "name");
+    name.resize(std::min(name.size(), name.find('@'))); // targets that pack it otherwise
     if (isBeside(name) || !known.insert(name).second)
       return;
     uint64_t count = 1;
@@ -88,7 +94,9 @@ private:
     elements += count;
     if (weight.at("shape").size() < 2)
       return;
-    Held &format = held[words(textAt(weight, "format"), textAt(weight, "dtype"))];
+    Held &format = (name.starts_with("vision.")
+                        ? heldOfVision
+                        : held)[words(textAt(weight, "format"), textAt(weight, "dtype"))];
     format.elements += count;
     format.names.insert(replaced(name, ".weight", ""));
   }
@@ -106,7 +114,7 @@ private:
   }
 
   std::set<std::string> known;
-  std::map<std::string, Held> held;
+  Formats held, heldOfVision;
   uint64_t elements = 0;
 };
 
@@ -285,6 +293,8 @@ void printOverview(const std::vector<OverviewRow> &rows) {
                 printable(row.text).c_str());
 }
 
+std::string encoderFormats(const json &weights) { return Matrices(weights).visionText(); }
+
 std::vector<OverviewRow> overviewOf(const json &engine) {
   const json &provenance = engine.at("provenance"), &serving = engine.at("serving");
   const Matrices matrices(engine.at("weights"));
@@ -296,6 +306,7 @@ std::vector<OverviewRow> overviewOf(const json &engine) {
   add("model", textAt(engine, "name") + " (" + textAt(engine, "architecture") + "), " +
                    roundCount(matrices.parameters()) + " parameters");
   add("weights", matrices.text());
+  add("picture encoder", matrices.visionText());
   add("activations", activationsText(engine));
   add("KV cache", recipeValue(engine, "kv_cache"));
   for (const char *key : {"attention", "method", "rotation"})

@@ -21,6 +21,10 @@ struct OverviewRow {
 /// with its name as the title.
 std::vector<OverviewRow> overviewOf(const nlohmann::json &engine);
 
+/// How the encoder of pictures holds its matrices, of `weights` as describeEngine() has them: "int8
+/// by row; bf16: vision.merger.linear_fc2". Empty: there is none.
+std::string encoderFormats(const nlohmann::json &weights);
+
 /// A row for each one that differs, whose text says how: "int4 in groups of 32 -> int8 by row".
 std::vector<OverviewRow> changesOf(const std::vector<OverviewRow> &before,
                                    const std::vector<OverviewRow> &after);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan: the exact bytes of a session, and which batch fits at which context.
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/EngineOverview.h"
 #include "runtime/tools/EngineSummary.h"
 #include "runtime/tools/SessionArguments.h"
 #include "runtime/tools/Table.h"
@@ -162,11 +163,12 @@ std::vector<PictureCost> pictureCosts(const schema::Images &images) {
   return costs;
 }
 
-void printPictures(FILE *stream, const schema::Images &images) {
+void printPictures(FILE *stream, const schema::Images &images, const std::string &formats) {
   Table table({"picture", ">tokens"});
   for (const PictureCost &cost : pictureCosts(images))
     table.add(
         {std::to_string(cost.width) + " x " + std::to_string(cost.height), grouped(cost.tokens)});
+  std::fprintf(stream, "\nthe encoder's weights are %s", printable(formats).c_str());
   std::fputs("\nthe arena is the encoder's, too; of pictures in a prompt", stream);
   std::fputs(images.sees_ahead() ? ", each computed in one step:\n" : ":\n", stream);
   table.print(stream);
@@ -205,10 +207,12 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
   std::vector<Cell> cells = planCells(engine, target, threads, arguments, *largest);
   if (plan.ok() && arguments.json) {
     json out = toJson(target, *plan, cells, arguments.memory);
-    if (engine.images())
+    if (engine.images()) {
+      out["encoder_weights"] = encoderFormats(describeEngine(engine).at("weights"));
       for (const PictureCost &cost : pictureCosts(*engine.images()))
         out["pictures"].push_back(
             {{"width", cost.width}, {"height", cost.height}, {"tokens", cost.tokens}});
+    }
     std::fprintf(stream, "%s\n", jsonText(out).c_str());
     return {};
   }
@@ -222,7 +226,7 @@ Status planEngine(const schema::Engine &engine, const PlanArguments &arguments, 
       printDefault(stream, engine, target, device, arguments);
     printCells(stream, cells, arguments.memory);
     if (engine.images())
-      printPictures(stream, *engine.images());
+      printPictures(stream, *engine.images(), encoderFormats(describeEngine(engine).at("weights")));
   }
   // The table still tells which smaller limits would fit.
   return plan.ok() ? Status() : std::move(plan).status();

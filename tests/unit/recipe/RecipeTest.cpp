@@ -211,6 +211,30 @@ weights:
   EXPECT_FALSE(unused[1].shadowed);
 }
 
+TEST(Recipe, RulesReachPartsThatSeeByTheirNameAlone) {
+  auto recipe = parse(R"(version: 1
+weights:
+  - {match: "*", format: int4}
+  - {match: "vision.merger.*", format: int8}
+  - {match: "vision.nothing", format: int8}
+)");
+  ASSERT_TRUE(succeeds(recipe));
+  EXPECT_EQ(recipe->formatFor("vision.merger.linear_fc1.weight").type, NumberFormat::Int8);
+  EXPECT_EQ(recipe->formatFor("vision.blocks.0.attn.qkv.weight").type, NumberFormat::Stored);
+  EXPECT_EQ(recipe->formatFor("model.vision.weight").type, NumberFormat::Int4);
+  std::vector<std::string> names = {"model.norm.weight", "vision.merger.linear_fc1.weight"};
+  auto unused = recipe->unusedRules(names);
+  ASSERT_EQ(unused.size(), 1u);
+  EXPECT_EQ(unused[0].rule, 2u);
+  EXPECT_FALSE(unused[0].shadowed);
+  auto withFormat = [](std::string_view format) {
+    return parse(message("version: 1\nweights: [{match: vision.*, format: ", format, "}]\n"));
+  };
+  for (std::string_view format : {"f16", "nf4", "fp4", "nvfp4", "mxfp4"})
+    EXPECT_TRUE(failsWith(withFormat(format), "INGOT-E2014", {std::string(format), "r.yaml:2:"}));
+  EXPECT_TRUE(succeeds(withFormat("fp8")));
+}
+
 /// As a search writes it for a model of 126 layers.
 TEST(Recipe, HoldsARuleForEachMatrixOfALargeModel) {
   std::string text = "version: 1\nweights:\n";
