@@ -87,13 +87,18 @@ class Tower:
 
 
 class Qwen3Vl(Tower):
+    @staticmethod
+    def behind(layers):
+        """Layers that a further merger follows."""
+        return [min(5, layers - 3), min(11, layers - 2), min(17, layers - 1)]
+
     def change(self, config, model):
         for key in ("num_hidden_layers", "num_attention_heads"):
             config["vision_config"].pop(key)
         depth = config["vision_config"]["depth"]
         config["vision_config"] |= {
             "num_position_embeddings": 2304, "out_hidden_size": self.out,
-            "deepstack_visual_indexes": [min(5, depth - 3), min(11, depth - 2), min(17, depth - 1)]}
+            "deepstack_visual_indexes": self.behind(depth)}
         change_settings(model, lambda settings: settings.update(
             size={"shortest_edge": 65536, "longest_edge": 16777216}))
 
