@@ -162,7 +162,7 @@ constexpr Method kTilePairs = {"MatmulTilePairs", bytesOf<x86::TilePairsScratch>
 const Method *codegen::tileMethod(llm::MatmulOp op) {
   int64_t width = groupWidth(op), k = llm::columnsOf(op.getInput());
   if (isPairs(op))
-    return k % (x86::amxRowBytes / 2) == 0 ? &kTileRowPairs : nullptr;
+    return k % 2 == 0 && k >= x86::amxRowBytes / 2 ? &kTileRowPairs : nullptr;
   if (!isInteger(op))
     return isPairGroups(op) ? &kTilePairs : nullptr;
   // Groups are whole tiles, or parts of one.

@@ -245,22 +245,29 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernel
   return std::nullopt;
 }
 
+/// The widest products of bf16 that the target has.
+static x86::AttentionMethod widestMethod(const X86Features &has) {
+  return has.amx ? x86::TileAttention : has.bf16 ? x86::PairAttention : x86::FloatAttention;
+}
+
 /// How the products of `op` are made: by the widest of what the target has that fits.
 static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const X86Features &has) {
   llm::KvType cache = op.getCache().getType();
   bool fits = typeOf(op.getQuery()).getElementType().isBF16() && cache.getElement().isBF16() &&
               cache.getHeadDim() % (x86::amxRowBytes / 2) == 0;
-  if (!fits)
-    return x86::FloatAttention;
-  return has.amx ? x86::TileAttention : has.bf16 ? x86::PairAttention : x86::FloatAttention;
+  return !fits ? x86::FloatAttention : widestMethod(has);
+}
+
+static SumsAttr attentionSums(MLIRContext *context, x86::AttentionMethod method, int64_t segment) {
+  if (method == x86::FloatAttention)
+    return SumsAttr::get(context, SumUnit::Columns, 1, 0, segment);
+  bool tiles = method == x86::TileAttention;
+  return SumsAttr::get(context, tiles ? SumUnit::Halves : SumUnit::Pairs,
+                       tiles ? x86::amxRowBytes / 2 : 2, 0, segment, /*parts=*/2);
 }
 
 static SumsAttr attentionSums(llm::AttentionOp op, x86::AttentionMethod method) {
-  if (method == x86::FloatAttention)
-    return SumsAttr::get(op.getContext(), SumUnit::Columns, 1, 0, x86::attentionSegment);
-  bool tiles = method == x86::TileAttention;
-  return SumsAttr::get(op.getContext(), tiles ? SumUnit::Halves : SumUnit::Pairs,
-                       tiles ? x86::amxRowBytes / 2 : 2, 0, x86::attentionSegment, /*parts=*/2);
+  return attentionSums(op.getContext(), method, x86::attentionSegment);
 }
 
 static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
@@ -314,23 +321,40 @@ static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> decl
   return std::nullopt;
 }
 
-static SumsAttr sumsOf(llm::EncoderAttentionOp op) {
-  return SumsAttr::get(op.getContext(), SumUnit::Columns, 1, 0, x86::attentionSegment);
+/// The same of an encoder, whose heads may have any even number of columns.
+static x86::AttentionMethod attentionMethod(llm::EncoderAttentionOp op, const X86Features &has) {
+  bool fits = llvm::all_of(llvm::ArrayRef<Value>{op.getQuery(), op.getKeys(), op.getValues()},
+                           [](Value of) { return typeOf(of).getElementType().isBF16(); }) &&
+              op.keyDim() % 2 == 0 && op.getScale().convertToFloat() > 0;
+  return !fits ? x86::FloatAttention : widestMethod(has);
 }
 
-static Declined addKernels(llm::EncoderAttentionOp op, llvm::ArrayRef<RangeAttr>,
-                           Kernels &kernels) {
+static SumsAttr attentionSums(llm::EncoderAttentionOp op, x86::AttentionMethod method) {
+  return attentionSums(op.getContext(), method,
+                       method == x86::FloatAttention ? x86::attentionSegment : x86::encoderSegment);
+}
+
+static Declined addEncoderAttention(llm::EncoderAttentionOp op, x86::AttentionMethod method,
+                                    Kernels &kernels) {
+  std::optional<RowDim> rows = rowDimOf(op, op.getResult());
+  if (!rows)
+    return "rows must be a multiple of a dim";
   auto kvHeads = int64_t(op.getKvHeads()), headsPerKvHead = op.queryHeads() / kvHeads;
-  int64_t tileRows = std::max<int64_t>(x86::encoderTileRows / headsPerKvHead, 1);
+  int64_t tileRows = std::max<int64_t>(x86::encoderTileRows(method) / headsPerKvHead, 1);
   VariantBuilder variant("EncoderAttention", op.getContext());
   variant.encoderAttention(op);
   variant.integer("tile_rows", tileRows);
-  variant.rowsOf(op.getResult());
+  variant.integer("rows_dim", rows->index);
+  variant.integer("rows_each", rows->each);
+  variant.integer("method", method);
+  // Tiles of a head follow each other, since they read the same keys and values.
+  variant.rowsOf(op.getResult(), tileRows);
   variant.tiles(kvHeads);
-  x86::AttentionScratch scratch = {tileRows * headsPerKvHead, op.keyDim(), x86::FloatAttention,
-                                   op.valueDim()};
-  kernels.push_back(variant.take(scratch.bytes()));
-  kernels.back().sums = sumsOf(op);
+  int64_t tileHeads = tileRows * headsPerKvHead;
+  x86::AttentionScratch floats = {tileHeads, op.keyDim(), method, op.valueDim()};
+  x86::EncoderScratch pairs = {tileHeads, op.keyDim(), op.valueDim(), method};
+  kernels.push_back(variant.take(method == x86::FloatAttention ? floats.bytes() : pairs.bytes()));
+  kernels.back().sums = attentionSums(op, method);
   return std::nullopt;
 }
 
@@ -398,7 +422,10 @@ llvm::SmallVector<SumsAttr> X86Provider::sumsFor(Operation *op, llvm::ArrayRef<R
       .Case([&](llm::AttentionOp attention) {
         return Orders{attentionSums(attention, attentionMethod(attention, features))};
       })
-      .Case<llm::NormOp, llm::EncoderAttentionOp>([](auto op) { return Orders{sumsOf(op)}; })
+      .Case([&](llm::EncoderAttentionOp attention) {
+        return Orders{attentionSums(attention, attentionMethod(attention, features))};
+      })
+      .Case([](llm::NormOp norm) { return Orders{sumsOf(norm)}; })
       .Case([](llm::CombineOp combine) { return Orders{rowSums(combine)}; })
       .Default(Orders());
 }
@@ -418,11 +445,14 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
           .Case([&](llm::AttentionOp attention) {
             return addAttention(attention, declared, attentionMethod(attention, features), kernels);
           })
+          .Case([&](llm::EncoderAttentionOp attention) {
+            return addEncoderAttention(attention, attentionMethod(attention, features), kernels);
+          })
           .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
-                llm::EncoderAttentionOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp,
-                llm::CombineOp, llm::CausalConvOp, llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
+                llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp,
+                llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

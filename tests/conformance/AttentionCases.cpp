@@ -661,6 +661,13 @@ std::vector<Case> conformance::attentionCases() {
   image.name += "_image";
   image.nativeOnly = true; // simulated GPUs are slow
   add(image, {300});
+  // Heads of towers, that fill no whole tiles of AMX, and rows of several tiles and segments.
+  for (int64_t columns : {64, 72, 80}) {
+    const int64_t heads = columns == 72 ? 1 : 2;
+    Case tower = encoderCase({heads, heads, columns, columns, "bf16", "bf16", "bf16", "bf16"});
+    tower.nativeOnly = true;
+    add(tower, columns == 72 ? std::vector<int64_t>{1, 17, 1000} : std::vector<int64_t>{1, 17});
+  }
   // Blocks that are no power of two, and a batch that is mostly prompt.
   add(attentionCase({4, 2, 16, "f32", "f32", 24}), {2, 129});
   add(attentionCase({4, 2, 64, "i8", "bf16", 32}), {3, 97});

@@ -14,7 +14,6 @@ INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
 INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
 INGOT_CONST_OR(reaches, 0); ///< 1: each token has one, the last position that it attends to
-INGOT_CONST(method);        ///< AttentionMethod
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 

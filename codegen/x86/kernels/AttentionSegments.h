@@ -8,6 +8,8 @@
 #include "codegen/x86/kernels/RegisterTile.h"
 #include "codegen/x86/kernels/Transpose.h"
 
+INGOT_CONST(method); ///< AttentionMethod
+
 namespace ingot::x86 {
 
 /// Queries as f32, [rows][stride], zeros behind the rows up to whole register tiles. element(row)

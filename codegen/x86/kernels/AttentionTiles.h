@@ -10,10 +10,11 @@ namespace ingot::x86 {
 /// Columns that a tile takes at once, and bytes of a tile of the right side.
 constexpr int64_t tileDepth = amxRowBytes / 2;
 
-/// A product: rows of bf16 (rowStride bytes apart) by panels of tiles [columns / 32][16][16][2].
+/// A product: rows of bf16 by panels of tiles [columns / 32][16][16][2]. Rows are rowStride bytes
+/// apart, their tiles of columns rowStep.
 struct PairTerm {
   const char *rows;
-  int64_t rowStride;
+  int64_t rowStride, rowStep;
   const char *panels;
   int64_t panelStride;
 };
@@ -33,7 +34,7 @@ template <int RowTiles, int Panels, int Terms>
   for (int64_t k = 0; k < depth; ++k)
 #pragma clang loop unroll(full)
     for (const PairTerm &term : terms) {
-      const char *left = term.rows + row * term.rowStride + k * amxRowBytes;
+      const char *left = term.rows + row * term.rowStride + k * term.rowStep;
       const char *right = term.panels + panel * term.panelStride + k * tileBytes;
       tiles.load<4>(left, term.rowStride);
       tiles.load<6>(right, amxRowBytes);
@@ -67,9 +68,8 @@ template <int RowTiles, int Panels, int Terms>
 
 /// The same for all rows and panels.
 template <int Terms>
-inline void multiplyTiles(int64_t rows, const PairTerm (&terms)[Terms], int64_t depth,
-                          int64_t panels, float *result, int64_t stride) {
-  AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
+inline void multiplyTiles(AmxTiles &tiles, int64_t rows, const PairTerm (&terms)[Terms],
+                          int64_t depth, int64_t panels, float *result, int64_t stride) {
   for (int64_t row = 0; row < rows; row += 2 * amxRows) {
     bool two = rows - row > amxRows;
     int64_t panel = 0;
@@ -87,6 +87,14 @@ inline void multiplyTiles(int64_t rows, const PairTerm (&terms)[Terms], int64_t 
         multiplyTerms<1, 1>(tiles, terms, row, panel, depth, result, stride);
     }
   }
+}
+
+/// The same with tiles of its own.
+template <int Terms>
+inline void multiplyTiles(int64_t rows, const PairTerm (&terms)[Terms], int64_t depth,
+                          int64_t panels, float *result, int64_t stride) {
+  AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
+  multiplyTiles(tiles, rows, terms, depth, panels, result, stride);
 }
 
 } // namespace ingot::x86

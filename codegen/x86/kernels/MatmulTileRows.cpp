@@ -27,7 +27,8 @@ struct TileInput {
   [[gnu::always_inline]] Tile tile(int64_t row) const {
     if (row < copyFrom)
       return {rows + row * inputRowBytes(), inputRowBytes(), amxRowBytes};
-    return {copy + (row - copyFrom) * inputRowBytes(), amxRowBytes, tileBytes};
+    return {copy + (row - copyFrom) * roundUp(inputRowBytes(), amxRowBytes), amxRowBytes,
+            tileBytes};
   }
 
   /// The first row that is copied.
@@ -156,23 +157,38 @@ struct TileRows {
   }
 
   static void sumRows(const Arguments &arguments, const Block &block, const Scratch &scratch) {
-    const Weights &weights = arguments.weights;
-    const int64_t panel = block.weightPanel(), panels = block.panels, rows = block.rows.count;
+    const int64_t rows = block.rows.count, tileRows = rows < amxRows ? rows : amxRows;
     const TileInput input = TileInput::of(arguments.input, block.rows, scratch.at(scratch.tiles));
     float *sums = scratch.at(scratch.sums);
+    const int64_t bytes = inputRowBytes(), whole = bytes / amxRowBytes * amxRowBytes;
+    {
+      AmxTiles tiles(tileRows, amxRowBytes);
+      sumBytes({tiles, input, sums}, arguments.weights, block, 0, whole);
+    }
+    if (whole < bytes) {
+      AmxTiles tiles(tileRows, bytes - whole);
+      sumBytes({tiles, input, sums}, arguments.weights, block, whole, bytes);
+    }
+    if (ingot_const_input_type == kI8)
+      scaleRows(arguments.weights, block.weightPanel(), block.panels, rows, sums);
+  }
+
+private:
+  /// Adds bytes [from, to) of the rows, of which each step of k takes as many as a tile has.
+  [[gnu::always_inline]] static void sumBytes(TileRowsBlock products, const Weights &weights,
+                                              const Block &block, int64_t from, int64_t to) {
+    const int64_t panel = block.weightPanel(), panels = block.panels, rows = block.rows.count;
     constexpr int64_t rowStep = 2 * amxRows;
-    AmxTiles tiles(rows < amxRows ? rows : amxRows, amxRowBytes);
-    TileRowsBlock products = {tiles, input, sums};
     const int64_t bytes = inputRowBytes();
     // Few rows need no second look at what they are multiplied by, and prefetch it a little ahead.
     constexpr int64_t ahead = 3 * amxRows * amxRowBytes;
     const int64_t panelBytes = Weights::panelBytes();
-    const int64_t width = rows <= rowStep ? bytes : tileBlockBytes;
+    const int64_t width = rows <= rowStep ? to - from : tileBlockBytes;
     const int64_t rowBlocks = (rows + rowStep - 1) / rowStep;
-    const int64_t steps = rowBlocks * (width / amxRowBytes);
-    const int64_t prefetch = roundUp(width * panelShare / steps, 64);
-    for (int64_t first = 0; first < bytes; first += width) {
-      int64_t end = first + width < bytes ? first + width : bytes;
+    const int64_t steps = (width + amxRowBytes - 1) / amxRowBytes;
+    const int64_t prefetch = roundUp(width * panelShare / (rowBlocks * steps), 64);
+    for (int64_t first = from; first < to; first += width) {
+      int64_t end = first + width < to ? first + width : to;
       for (int64_t p = 0; p < panels; p += 2) {
         const char *of[2], *next[2];
         for (int i = 0; i < 2; ++i) {
@@ -189,7 +205,7 @@ struct TileRows {
           NextPanels prefetched = {
               {of[0] + ahead, of[1] + ahead}, prefetch, panelBytes - ahead, panelBytes};
           if (rowBlocks > 1) {
-            int64_t done = row / rowStep * (width / amxRowBytes) * prefetch;
+            int64_t done = row / rowStep * steps * prefetch;
             prefetched = {{next[0] + done, next[1] + done}, prefetch, 0, 0};
           }
           bool two = rows - row > amxRows;
@@ -204,8 +220,6 @@ struct TileRows {
         }
       }
     }
-    if (ingot_const_input_type == kI8)
-      scaleRows(weights, panel, panels, rows, sums);
   }
 };
 
