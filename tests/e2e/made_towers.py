@@ -8,8 +8,8 @@ from towers import checkpoint, gemma4
 
 TOWERS = {**gemma4.TOWERS}
 SIMULATED = {"gemma4_unified"}  # Those that are also run on a simulated GPU.
-LEAST_MARGIN = 2e-2  # Of goldens: below, transformers' resizing may lead to the other token.
-TOLERANCE = 1e-2  # Of a logarithm of a probability.
+LEAST_MARGIN = 4e-3  # Of goldens: below, sums in another order may lead to the other token.
+TOLERANCE = 1e-3  # Of a logarithm of a probability.
 PIECES = ("--max-batch-tokens", "96", "--max-sequences", "2")
 
 
@@ -21,7 +21,8 @@ class MadeTowers(harness.BuildTest):
                                     for kind in ("tensors", "goldens"))
 
     def engine(self, name, seed, *targets):
-        folder, output = self.fresh(f"{name}-{seed}"), self.fresh(f"engine-{seed}") / "m.ingot"
+        folder = self.fresh(f"{name}-{seed}")
+        output = self.fresh(f"{name}-{seed}-built") / "m.ingot"
         checkpoint.write(folder, TOWERS[name], self.tensors[name], seed)
         words = [word for target in targets for word in ("--target", target)]
         self.assert_built(self.build(folder, output, *words, "--recipe", "exact", "--max-context",

@@ -10,8 +10,11 @@ import pathlib
 import sys
 import tempfile
 
+import numpy
+import PIL.Image
 import safetensors
 import torch
+import torchvision.transforms.v2.functional
 import transformers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -19,6 +22,22 @@ import made_towers  # noqa: E402
 from towers import checkpoint  # noqa: E402
 
 KEPT = 5  # Logarithms of probabilities of a step, the best ones.
+
+
+def resized(picture, size, interpolation, **_):
+    """As Pillow does it, where torchvision may differ by one of 255; not to wider and flatter, for
+    Pillow has another order then."""
+    _, height, width = picture.shape[-3:]
+    assert size[1] <= width or size[0] >= height
+    if not isinstance(interpolation, int):  # Some give Pillow's numbers.
+        interpolation = PIL.Image.Resampling[interpolation.value.upper()]
+    pixels = picture.reshape(3, height, width).permute(1, 2, 0).numpy()
+    image = PIL.Image.fromarray(pixels).resize((size[1], size[0]), interpolation)
+    made = torch.from_numpy(numpy.array(image)).permute(2, 0, 1)
+    return made.reshape(*picture.shape[:-2], *size)
+
+
+torchvision.transforms.v2.functional.resize = resized
 
 
 def tensors(tower):
@@ -46,8 +65,11 @@ def answer(model, processor, text, pictures):
                        add_special_tokens=False)
     given = inputs["input_ids"].shape[1]
     with torch.no_grad():
+        # With this cache unified models have the masks of the others: without it, transformers
+        # lets tokens of pictures see each other in full layers too, which Google's Gemma does not.
         out = model.generate(**inputs, max_new_tokens=checkpoint.TOKENS, do_sample=False,
-                             eos_token_id=None, output_scores=True, return_dict_in_generate=True)
+                             eos_token_id=None, output_scores=True, return_dict_in_generate=True,
+                             cache_implementation="static")
     steps = []
     for scores in out.scores:
         best = torch.topk(torch.log_softmax(scores[0].double(), -1), KEPT)
