@@ -49,6 +49,9 @@ ImageFacts imageFacts(const checkpoint::VisionPlan &plan) {
   case checkpoint::ResizeRule::Stretch:
     facts.rule = ImageFacts::Rule::Stretch;
     break;
+  case checkpoint::ResizeRule::Budget:
+    facts.rule = ImageFacts::Rule::Budget;
+    break;
   case checkpoint::ResizeRule::Tiles:
     facts.rule = ImageFacts::Rule::Tiles;
     break;
@@ -73,18 +76,23 @@ ImageFacts imageFacts(const checkpoint::VisionPlan &plan) {
   case checkpoint::PatchPositions::Interpolated:
     facts.positions = ImageFacts::Positions::Interpolated;
     break;
+  case checkpoint::PatchPositions::Axes:
+    facts.positions = ImageFacts::Positions::Axes;
+    break;
   }
   facts.factor = number(plan.tower.patchSize * plan.merge);
   facts.minPixels = images.minPixels;
   facts.maxPixels = images.maxPixels;
   facts.width = number(images.width);
   facts.height = number(images.height);
+  facts.maxTokens = number(images.maxTokens);
   facts.longestEdge = number(images.longestEdge);
   facts.tile = number(images.tile);
   facts.mean.assign(images.mean.begin(), images.mean.end());
   facts.deviation.assign(images.deviation.begin(), images.deviation.end());
-  facts.patch = number(plan.tower.patchSize);
-  facts.mergeRows = facts.mergeColumns = number(plan.merge);
+  facts.patch = number(plan.patchSide());
+  facts.mergeRows = facts.mergeColumns = number(plan.joinsPixels ? 1 : plan.merge);
+  facts.channelsLast = images.channelsLast;
   facts.window = number(plan.tower.window);
   facts.positionSide = number(plan.tower.positionSide);
   facts.placeholder = images.text.placeholder;
@@ -96,6 +104,8 @@ ImageFacts imageFacts(const checkpoint::VisionPlan &plan) {
   facts.afterTileRow = images.text.afterTileRow;
   facts.afterTiles = images.text.afterTiles;
   facts.seesAhead = images.seesAhead;
+  if (images.stepToken)
+    facts.stepToken = static_cast<int32_t>(*images.stepToken);
   facts.added = number(plan.deepstackLayers.size());
   facts.axes = plan.sections.empty() ? 1 : 3;
   return facts;

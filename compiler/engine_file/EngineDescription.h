@@ -71,6 +71,7 @@ struct ImageFacts {
   std::string before, after, beforeTile, afterTileRow, afterTiles;
   bool seesAhead = false;
   uint32_t added = 0, axes = 1;
+  int32_t stepToken = -1;
 };
 
 /// A greedy continuation; `margins` are the distances of the two best logits.

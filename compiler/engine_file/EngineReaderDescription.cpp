@@ -85,6 +85,7 @@ static ImageFacts readImages(const schema::Images &table) {
   facts.seesAhead = table.sees_ahead();
   facts.added = table.added();
   facts.axes = table.axes();
+  facts.stepToken = table.step_token();
   return facts;
 }
 

@@ -141,7 +141,7 @@ static flatbuffers::Offset<schema::Images> writeImages(FlatBufferBuilder &builde
       schema::PositionRule(facts.positions), facts.positionSide, text(facts.placeholder),
       text(facts.token), facts.tokenId, text(facts.before), text(facts.after),
       text(facts.beforeTile), text(facts.afterTileRow), text(facts.afterTiles), facts.seesAhead,
-      facts.added, facts.axes);
+      facts.added, facts.axes, facts.stepToken);
 }
 
 static auto writeGolden(FlatBufferBuilder &builder, ArrayRef<GoldenCase> cases) {

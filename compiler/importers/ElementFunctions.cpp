@@ -42,6 +42,10 @@ Value ElementFunctions::atLeast(Value x, double least) {
   return arith::MaximumFOp::create(builder, location, x, constant(least));
 }
 
+Value ElementFunctions::atMost(Value x, double most) {
+  return arith::MinimumFOp::create(builder, location, x, constant(most));
+}
+
 Value ElementFunctions::sigmoidTimes(Value x, Value y) {
   Value one = constant(1);
   Value negative = arith::NegFOp::create(builder, location, y);
@@ -80,7 +84,7 @@ Value ElementFunctions::gelu(Value x) {
 
 Value ElementFunctions::xielu(const XieluNumbers &numbers, Value x) {
   Value square = product(product(constant(numbers.positive), x), x);
-  Value bounded = arith::MinimumFOp::create(builder, location, x, constant(numbers.eps));
+  Value bounded = atMost(x, numbers.eps);
   // e^y - 1 = 2t / (1 - t) for t = tanh(y / 2), which keeps its digits where y is small.
   Value t = tanh(product(constant(0.5), bounded));
   Value less = quotient(product(constant(2), t), sum(constant(1), product(constant(-1), t)));
@@ -93,9 +97,8 @@ Value ElementFunctions::xielu(const XieluNumbers &numbers, Value x) {
 
 Value ElementFunctions::clampedSwiglu(Value gate, Value up, double limit) {
   constexpr double slope = 1.702;
-  gate = arith::MinimumFOp::create(builder, location, gate, constant(limit));
-  up = arith::MinimumFOp::create(builder, location, up, constant(limit));
-  up = atLeast(up, -limit);
+  gate = atMost(gate, limit);
+  up = atLeast(atMost(up, limit), -limit);
   Value activated = sigmoidTimes(gate, product(gate, constant(slope)));
   return product(sum(up, constant(1)), activated);
 }

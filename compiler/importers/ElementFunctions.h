@@ -35,6 +35,8 @@ public:
   mlir::Value root(mlir::Value x);
   /// x, or `least` where it is less.
   mlir::Value atLeast(mlir::Value x, double least);
+  /// x, or `most` where it is more.
+  mlir::Value atMost(mlir::Value x, double most);
   /// x / (1 + e^-y)
   mlir::Value sigmoidTimes(mlir::Value x, mlir::Value y);
   /// cap * tanh(x / cap)

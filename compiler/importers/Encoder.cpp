@@ -6,6 +6,7 @@
 #include "runtime/schema/Names.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace ingot;
@@ -21,7 +22,7 @@ class Encoder {
 public:
   Encoder(StepBuilder &step, const VisionPlan &plan, int64_t hidden)
       : step(step), plan(plan), tower(plan.tower), names(plan.names), hidden(hidden),
-        width(count(tower.width)), inner(count(tower.innerSize)),
+        width(count(tower.width)), inner(count(tower.innerSize)), heads(count(tower.heads)),
         perRow(count(plan.patchesPerRow())), patches(rowsOf(perRow)) {}
 
   func::FuncOp build() {
@@ -70,7 +71,7 @@ private:
       add(input::patchPlaces, step.indices(rowsOf(2 * perRow)), places);
     if (positionsEach() != 0)
       add(input::positionRows, step.indices(rowsOf(positionsEach() * perRow)), positionRows);
-    if (positionsEach() > 1)
+    if (tower.positions == PatchPositions::Interpolated)
       add(input::positionWeights, step.numbers(rowsOf(positionsEach() * perRow)), positionWeights);
     for (auto [value, given] :
          llvm::zip(values, step.beginProgram(schema::program::encode, inputs)))
@@ -86,19 +87,32 @@ private:
       return 1;
     case PatchPositions::Interpolated:
       return 4;
+    case PatchPositions::Axes:
+      return 2;
     }
     return 0;
   }
 
-  int64_t patchValues() const { return count(tower.channels * tower.patchSize * tower.patchSize); }
+  int64_t patchValues() const {
+    return count(tower.channels * plan.patchSide() * plan.patchSide());
+  }
   static std::string tensor(std::string_view module, const char *kind = ".weight") {
     return "vision." + std::string(module) + kind;
   }
   void at(std::string_view module) { step.setSite("vision." + std::string(module)); }
 
-  /// The convolution of a patch is a product.
   Value embedded() {
+    Value x = names.patchInputNorm.empty() ? pixels : norm(pixels, names.patchInputNorm);
     at(names.patch);
+    Value bias = tower.patchBias ? step.weight(tensor(names.patch, ".bias"), {width}) : Value();
+    x = step.linear(x, patchWeight(), bias);
+    return names.patchResultNorm.empty() ? x : norm(x, names.patchResultNorm);
+  }
+
+  /// The convolution of a patch is a product.
+  Value patchWeight() {
+    if (plan.images.channelsLast)
+      return step.weight(tensor(names.patch), {width, patchValues()});
     const int64_t side = count(tower.patchSize), channels = count(tower.channels),
                   slices = count(tower.slices);
     SmallVector<int64_t> shape{width, channels, side, side};
@@ -108,18 +122,28 @@ private:
     if (slices > 1)
       weight = step.reshape(step.sumOfSlices(weight, width * channels, slices, side * side),
                             {width, patchValues()});
-    Value bias = tower.patchBias ? step.weight(tensor(names.patch, ".bias"), {width}) : Value();
-    return step.linear(pixels, weight, bias);
+    return weight;
+  }
+
+  /// Of Axes columns stand before rows.
+  Value positionTable() {
+    const int64_t side = count(tower.positionSide);
+    if (tower.positions != PatchPositions::Axes)
+      return step.weight(tensor(names.positions), {side * side, width});
+    if (!tower.placesFirst)
+      return step.weight(tensor(names.positions, ""), {2, side, width});
+    return step.permuteRows(step.weight(tensor(names.positions, ""), {side, 2, width}), {side, 2},
+                            {1, 0});
   }
 
   Value positioned(Value x) {
     if (tower.positions == PatchPositions::None)
       return x;
     at(names.positions);
-    Value rows = step.rowsAt(step.weight(tensor(names.positions),
-                                         {count(tower.positionSide * tower.positionSide), width}),
-                             positionRows);
-    return step.add(x, positionWeights ? step.sumOfRows(rows, positionWeights, patches) : rows);
+    Value rows = step.rowsAt(positionTable(), positionRows);
+    if (positionsEach() > 1)
+      rows = step.sumOfRows(rows, positionWeights, patches);
+    return step.add(x, rows);
   }
 
   Value norm(Value x, std::string_view module) {
@@ -138,18 +162,56 @@ private:
                        hasBias ? step.weight(tensor(module, ".bias"), {outputs}) : Value());
   }
 
+  /// A product of a layer. `isTurned`: of q or k.
+  Value product(Value x, const std::string &module, int64_t outputs, bool isTurned = false) {
+    x = bounded(x, module + ".input");
+    const std::string matrix = module + std::string(names.matrix);
+    at(matrix);
+    Value weight = step.weight(tensor(matrix), {outputs, llm::columnsOf(x)}),
+          bias = tower.biases ? step.weight(tensor(matrix, ".bias"), {outputs}) : Value();
+    if (isTurned && tower.columnsFirst)
+      weight = byHalves(weight);
+    return bounded(step.linear(x, weight, bias), module + ".output");
+  }
+
+  /// x within the two stored numbers; infinite ones are none.
+  Value bounded(Value x, const std::string &name) {
+    if (!tower.clips)
+      return x;
+    constexpr double none = std::numeric_limits<double>::infinity();
+    const double least = step.number(tensor(name, "_min"), -none, false, /*isBound=*/true),
+                 most = step.number(tensor(name, "_max"), none, false, /*isBound=*/true);
+    if (std::isinf(least) && std::isinf(most))
+      return x;
+    at(name);
+    return step.elements(x, [&](ElementFunctions &element, ValueRange values) {
+      Value bounded = std::isinf(least) ? values[0] : element.atLeast(values[0], least);
+      return std::isinf(most) ? bounded : element.atMost(bounded, most);
+    });
+  }
+
+  /// Rows of heads whose halves turn each within itself, so that pairs are half a head apart.
+  Value byHalves(Value weight) {
+    const int64_t rows = cast<RankedTensorType>(weight.getType()).getShape().front();
+    return step.permuteRows(weight, {rows / headDim(), 2, 2, headDim() / 4}, {0, 2, 1, 3});
+  }
+
   Value layer(Value x, uint64_t index) {
     const std::string prefix = std::string(names.layers) + "." + std::to_string(index) + ".";
     auto named = [&](std::string_view module) { return prefix + std::string(module); };
-    x = step.add(x, linear(attended(norm(x, named(names.attentionNorm)), prefix, index),
-                           named(names.output), width));
+    auto added = [&](Value result, std::string_view resultNorm) {
+      return step.add(x, resultNorm.empty() ? result : norm(result, named(resultNorm)));
+    };
+    x = added(product(attended(norm(x, named(names.attentionNorm)), prefix, index),
+                      named(names.output), width),
+              names.attentionResultNorm);
     Value input = norm(x, named(names.feedForwardNorm));
-    Value up = linear(input, named(names.up), inner);
+    Value up = product(input, named(names.up), inner);
     const ActivationFunction function{tower.activation};
     up = names.gate.empty()
              ? step.activated(function, up)
-             : step.activatedTimes(function, linear(input, named(names.gate), inner), up);
-    return step.add(x, linear(up, named(names.down), width));
+             : step.activatedTimes(function, product(input, named(names.gate), inner), up);
+    return added(product(up, named(names.down), width), names.feedForwardResultNorm);
   }
 
   Value attended(Value input, const std::string &prefix, uint64_t index) {
@@ -157,13 +219,18 @@ private:
     auto named = [&](std::string_view module) { return prefix + std::string(module); };
     if (names.queryKeyValue.empty()) {
       for (auto [part, name] : llvm::zip(parts, std::array{names.query, names.key, names.value}))
-        part = linear(input, named(name), width);
+        part = product(input, named(name), heads * headDim(), name != names.value);
     } else {
-      Value all = linear(input, named(names.queryKeyValue), 3 * width);
+      Value all = product(input, named(names.queryKeyValue), 3 * width);
       for (auto [i, part] : llvm::enumerate(parts))
         part = step.sliceColumns(all, static_cast<int64_t>(i) * width, width);
     }
     auto &[q, k, v] = parts;
+    if (!names.queryNorm.empty()) {
+      q = headNorm(q, named(names.queryNorm));
+      k = headNorm(k, named(names.keyNorm));
+      v = step.norm(v, /*centered=*/false, Value(), Value(), tower.epsilon, headDim());
+    }
     at(prefix + "attention");
     if (tower.rotates) {
       q = rotated(q);
@@ -171,13 +238,21 @@ private:
     }
     const bool isWhole = tower.window == 0 || llvm::is_contained(tower.fullLayers, index);
     const Spans &spans = isWhole ? whole : windows;
-    return step.encoderAttention(q, k, v, spans.sequences, spans.offsets, count(tower.heads),
-                                 1 / std::sqrt(static_cast<double>(headDim())));
+    return step.encoderAttention(
+        q, k, v, spans.sequences, spans.offsets, heads,
+        tower.scaling != 0 ? tower.scaling : 1 / std::sqrt(static_cast<double>(headDim())));
   }
 
-  int64_t headDim() const { return width / count(tower.heads); }
+  int64_t headDim() const { return count(tower.columnsOfHead()); }
 
-  /// The first half of the pairs of a head turns by the row, the other by the column.
+  Value headNorm(Value x, const std::string &module) {
+    at(module);
+    Value weight = step.weight(tensor(module), {headDim()});
+    return step.norm(x, /*centered=*/false, tower.columnsFirst ? byHalves(weight) : weight, Value(),
+                     tower.epsilon, headDim());
+  }
+
+  /// Half of the pairs of a head turn by the row, the others by the column.
   Value rotated(Value x) {
     const int64_t each = headDim() / 4;
     std::vector<float> frequencies;
@@ -185,7 +260,7 @@ private:
     for (int64_t i = 0; i < 2 * each; ++i) {
       const double power = static_cast<double>(i % each) / static_cast<double>(each);
       frequencies.push_back(static_cast<float>(std::pow(tower.theta, -power)));
-      axes.push_back(i / each);
+      axes.push_back(tower.columnsFirst ? 1 - i / each : i / each);
     }
     return step.ropeBy(places, x, step.literal("vision.inv_freq", frequencies), headDim(), 1, axes);
   }
@@ -196,6 +271,8 @@ private:
       return meanOfRows(x);
     case RowProjector::Linear:
       return linear(step.joinRows(x, rowsOf(1)), names.projector, hidden, /*hasBias=*/false);
+    case RowProjector::PlainMean:
+      return plainMean(x);
     case RowProjector::Merger:
       return merged(step.joinRows(norm(x, names.projectorNorm), rowsOf(1)), names.projectorInner,
                     names.projector);
@@ -231,12 +308,31 @@ private:
                                       /*inputsFirst=*/true));
   }
 
+  Value plainMean(Value x) {
+    at("projector");
+    if (perRow > 1)
+      x = step.sumOfRows(x, Value(), rowsOf(1));
+    // In one operation, for numbers of 16 bits do not hold the mean times its factor.
+    const double factor = plan.meanScale / static_cast<double>(perRow);
+    if (names.shift.empty())
+      x = step.multiply(x, factor);
+    else
+      x = step.elements({x, step.weight(tensor(names.shift, ""), {width}),
+                         step.weight(tensor(names.scale, ""), {width})},
+                        [&](ElementFunctions &element, ValueRange values) {
+                          Value mean = element.product(values[0], element.constant(factor));
+                          return element.product(element.difference(mean, values[1]), values[2]);
+                        });
+    x = step.norm(x, /*centered=*/false, Value(), Value(), plan.projectorEpsilon);
+    return linear(x, names.projector, hidden, /*hasBias=*/false);
+  }
+
   StepBuilder &step;
   const VisionPlan &plan;
   const checkpoint::VisionTower &tower;
   const checkpoint::VisionNames &names;
   const int64_t hidden; ///< columns of the rows that are made
-  const int64_t width, inner;
+  const int64_t width, inner, heads;
   const int64_t perRow;      ///< patches of a row
   const std::string patches; ///< their number
   /// What attends within itself: of each patch which one, and where they begin.

@@ -292,7 +292,7 @@ Value StepBuilder::computed(StringRef name, int64_t count,
   return literal(name, numbers);
 }
 
-double StepBuilder::number(StringRef name, double absent, bool isNeeded) {
+double StepBuilder::number(StringRef name, double absent, bool isNeeded, bool isBound) {
   const auto &stated = checkpoint.config().storedNumbers;
   if (const auto found = stated.find(std::string_view(name)); found != stated.end())
     return found->second;
@@ -301,7 +301,7 @@ double StepBuilder::number(StringRef name, double absent, bool isNeeded) {
     return absent;
   if (tensor)
     read.insert(tensor->name);
-  auto number = storedNumber(checkpoint, name.str());
+  auto number = storedNumber(checkpoint, name.str(), isBound);
   if (!number && !firstError)
     firstError = number.error();
   return number ? static_cast<double>(*number) : absent;
@@ -740,11 +740,11 @@ Value StepBuilder::stateSpace(Value input, Value delta, Value state, Value logDe
 }
 
 Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,
-                             double softcap, Value sinks) {
+                             double softcap, Value sinks, bool onlyBack) {
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   return llm::AttentionOp::create(
       builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
-      sinks, reaches, f32(scale),
+      sinks, onlyBack ? Value() : reaches, f32(scale),
       window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
       window && isChunk ? builder.getUnitAttr() : UnitAttr(),
       softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());

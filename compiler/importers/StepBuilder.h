@@ -75,7 +75,8 @@ public:
 
   /// The one number of a tensor, for the program itself, or what the configuration has for it;
   /// `absent` where there is no such tensor and it is not needed, or only config.json.
-  double number(llvm::StringRef name, double absent, bool isNeeded = false);
+  /// One that `isBound` may be infinite.
+  double number(llvm::StringRef name, double absent, bool isNeeded = false, bool isBound = false);
 
   mlir::Value embed(mlir::Value table);
   /// The row of `table` for each index.
@@ -169,9 +170,11 @@ public:
   /// `prefix`: of the attention's tensors, among which the cache's scales are.
   void kvAppend(mlir::Value keys, mlir::Value values, mlir::Value cache, const std::string &prefix);
   /// `window`: positions that a token attends to, 0 for all, `isChunk`: as llm.attention has it;
-  /// `softcap`: 0 for none; `sinks`: one for each query head, or null.
+  /// `softcap`: 0 for none; `sinks`: one for each query head, or null; tokens of a picture see
+  /// those behind them where the model has them do so, unless `onlyBack`.
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale, uint64_t window,
-                        bool isChunk, double softcap, mlir::Value sinks = {});
+                        bool isChunk, double softcap, mlir::Value sinks = {},
+                        bool onlyBack = false);
   /// `weight` [columns, taps]; `bias`: or null.
   mlir::Value causalConv(mlir::Value input, mlir::Value state, mlir::Value weight,
                          mlir::Value bias);

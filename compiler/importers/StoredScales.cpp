@@ -91,7 +91,7 @@ Expected<std::vector<float>> compiler::storedNumbers(const checkpoint::Checkpoin
 }
 
 Expected<float> compiler::storedNumber(const checkpoint::Checkpoint &checkpoint,
-                                       const std::string &name) {
+                                       const std::string &name, bool isBound) {
   const auto floats = findFloats(checkpoint, name);
   if (!floats)
     return floats.error();
@@ -101,7 +101,7 @@ Expected<float> compiler::storedNumber(const checkpoint::Checkpoint &checkpoint,
   const auto numbers = readFloats(checkpoint, *floats);
   if (!numbers)
     return numbers.error();
-  if (!std::isfinite(numbers->front()))
+  if (isBound ? std::isnan(numbers->front()) : !std::isfinite(numbers->front()))
     return isNoScale(checkpoint, name, numbers->front());
   return numbers->front();
 }

@@ -8,9 +8,10 @@
 namespace ingot::compiler {
 
 /// The one number, of type F32, BF16 or F16, in the tensor called `name`. Errors: INGOT-E1038 for a
-/// missing tensor, E1054 for several numbers, E1081 for other types, E1125 unless it is finite.
+/// missing tensor, E1054 for several numbers, E1081 for other types, E1125 unless it is finite; one
+/// that `isBound` may be infinite.
 checkpoint::Expected<float> storedNumber(const checkpoint::Checkpoint &checkpoint,
-                                         const std::string &name);
+                                         const std::string &name, bool isBound = false);
 
 /// All numbers, of such a type, in the tensor called `name`. Errors: INGOT-E1038 and E1081
 /// likewise.

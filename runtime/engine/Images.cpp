@@ -97,6 +97,8 @@ Status verifyTable(const schema::Images &images, const schema::Engine &engine) {
     return malformed("an impossible table of positions");
   if (!hasTexts(images) || images.token_id() >= engine.serving()->vocabulary())
     return malformed("what stands in a prompt is missing, too long, or not in the vocabulary");
+  if (images.step_token() < -1 || images.step_token() >= int64_t(engine.serving()->vocabulary()))
+    return malformed("steps read a token in place of its own that is not in the vocabulary");
   if (images.added() > maximumAdded || (images.axes() != 1 && images.axes() != 3))
     return malformed("impossible further rows or positions");
   return {};

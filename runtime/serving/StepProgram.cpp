@@ -53,8 +53,11 @@ int64_t perLogitRow(const MemoryPlan &plan) { return plan.maxLogitRows; }
 
 void putTokens(const EntryPlace &place, std::byte *&out) {
   Cursor<int32_t> put(out);
-  for (int64_t i = 0; i < place.entry.tokens; ++i)
-    put(place.sequence().tokens[size_t(place.first() + i)]);
+  const SequencePictures *pictures = place.sequence().pictures.get();
+  for (int64_t i = place.first(); i < place.first() + place.entry.tokens; ++i) {
+    const int32_t id = place.sequence().tokens[size_t(i)];
+    put(pictures ? pictures->tokenOfStep(i, id) : id);
+  }
 }
 
 void putPositions(const EntryPlace &place, std::byte *&out) {

@@ -371,7 +371,8 @@ json describeImages(const schema::Images &images) {
           {"after_tiles", text(images.after_tiles())},
           {"sees_ahead", images.sees_ahead()},
           {"added", images.added()},
-          {"axes", images.axes()}};
+          {"axes", images.axes()},
+          {"step_token", images.step_token()}};
 }
 
 json describeFill(const schema::Fill &fill) {

@@ -8,8 +8,8 @@ from towers import checkpoint, gemma4, qwen
 
 TOWERS = {**gemma4.TOWERS, **qwen.TOWERS}
 SIMULATED = {"gemma4_unified", "qwen3_5"}  # Those that are also run on a simulated GPU.
-LEAST_MARGIN = 2e-2  # Of goldens: below, transformers' resizing may lead to the other token.
-TOLERANCE = 1e-2  # Of a logarithm of a probability.
+LEAST_MARGIN = 4e-3  # Of goldens: below, sums in another order may lead to the other token.
+TOLERANCE = 1e-3  # Of a logarithm of a probability.
 PIECES = ("--max-batch-tokens", "96", "--max-sequences", "2")
 
 
@@ -22,7 +22,7 @@ class MadeTowers(harness.BuildTest):
 
     def engine(self, name, seed, *targets):
         folder = self.fresh(f"{name}-{seed}")
-        output = self.fresh(f"{name}-{seed}-engine") / "m.ingot"
+        output = self.fresh(f"{name}-{seed}-built") / "m.ingot"
         checkpoint.write(folder, TOWERS[name], self.tensors[name], seed)
         words = [word for target in targets for word in ("--target", target)]
         self.assert_built(self.build(folder, output, *words, "--recipe", "exact", "--max-context",

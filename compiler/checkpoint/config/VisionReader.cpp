@@ -20,10 +20,29 @@ uint64_t VisionPlan::mostRows() const {
     return images.maxPixels / (side * side);
   case ResizeRule::Stretch:
     return (images.width / side) * (images.height / side);
+  case ResizeRule::Budget:
+    return images.maxTokens;
   case ResizeRule::Tiles:
     return (images.tile / side) * (images.tile / side);
   }
   return 0;
+}
+
+void readTowerRope(const VisionFields &fields, double absent, VisionTower &tower) {
+  tower.theta = absent;
+  fields.vision.isOff("rope_parameters");
+  if (const auto rope = fields.config.find("rope_parameters"); rope && rope->isObject()) {
+    JsonFields members(*rope);
+    tower.theta = members.numberOr("rope_theta", absent, 1, 1e12);
+    for (std::string_view key : {"rope_type", "type"})
+      if (const std::string type = members.stringOr(key, "axial");
+          type != "axial" && type != "default")
+        members.fail(key, "INGOT-E1052", message("rope type ", inQuotes(type), " is not supported"),
+                     "axial is");
+    if (members.error())
+      fields.vision.fail("rope_parameters", members.error()->code, members.error()->what,
+                         members.error()->fix);
+  }
 }
 
 std::vector<int64_t> VisionPlan::axesOf(uint64_t pairs) const {
@@ -49,12 +68,17 @@ constexpr std::string_view harmless[] = {"_attn_implementation_autoset",
                                          "_name_or_path",
                                          "architectures",
                                          "attention_dropout",
+                                         "chunk_size_feed_forward",
                                          "dtype",
+                                         "id2label",
                                          "initializer_factor",
                                          "initializer_range",
+                                         "is_encoder_decoder",
+                                         "label2id",
                                          "model_type",
                                          "output_attentions",
                                          "output_hidden_states",
+                                         "problem_type",
                                          "return_dict",
                                          "torch_dtype",
                                          "transformers_version",
@@ -150,11 +174,12 @@ void checkSizes(const VisionTower &tower, JsonFields &fields) {
   auto fail = [&](std::string_view key, std::string what) {
     fields.fail(key, "INGOT-E1051", std::move(what), "correct it");
   };
-  if (tower.heads == 0 || tower.width % tower.heads != 0)
+  const bool isGiven = tower.headDim != 0;
+  if (tower.layers != 0 && !isGiven && (tower.heads == 0 || tower.width % tower.heads != 0))
     fail("hidden_size", message(tower.heads, " heads do not divide the width ", tower.width));
-  else if (tower.rotates && tower.width / tower.heads % 4 != 0)
-    fail("hidden_size", message("a head of ", tower.width / tower.heads,
-                                " elements cannot be rotated by rows and columns"));
+  else if (const uint64_t each = tower.columnsOfHead(); tower.rotates && each % 4 != 0)
+    fail(isGiven ? "head_dim" : "hidden_size",
+         message("a head of ", each, " elements cannot be rotated by rows and columns"));
   if (tower.channels != 3)
     fail("num_channels", message(tower.channels, " channels; pictures have 3"));
 }
@@ -179,12 +204,14 @@ void checkSections(const VisionPlan &plan, const ModelConfig &text, JsonFields &
 
 Outcome readSettings(const Json &root, const VisionFamily &family, VisionPlan &plan) {
   JsonFields fields(root);
-  for (std::string_view key : {"do_convert_rgb", "do_normalize", "do_rescale", "do_resize"})
+  for (std::string_view key : {"do_convert_rgb", "do_rescale", "do_resize"})
     expectFlag(fields, key, true);
+  expectFlag(fields, "do_normalize", family.normalizes);
   expectFlag(fields, "do_pan_and_scan", false);
   expectFlag(fields, "do_center_crop", false);
-  readChannels(fields, "image_mean", plan.images.mean);
-  readChannels(fields, "image_std", plan.images.deviation);
+  std::array<float, 3> ignored;
+  readChannels(fields, "image_mean", family.normalizes ? plan.images.mean : ignored);
+  readChannels(fields, "image_std", family.normalizes ? plan.images.deviation : ignored);
   for (float deviation : plan.images.deviation)
     if (deviation <= 0)
       fields.fail("image_std", "INGOT-E1051", "a deviation is not positive", "correct it");
@@ -218,9 +245,10 @@ Expected<VisionPlan> readVisionPlan(const Json &root, const VisionFamily &family
   JsonFields fields(*vision), around(root);
   for (const TowerKey &key : family.keys)
     plan.tower.*key.field = fields.unsignedIntegerOr(key.key, key.absent, 1, key.most);
-  const std::string activation = fields.stringOr("hidden_act", std::string(family.activation));
+  const std::string activation =
+      fields.stringOr(family.activationKey, std::string(family.activation));
   if (activation != family.activation)
-    fields.fail("hidden_act", "INGOT-E1053",
+    fields.fail(family.activationKey, "INGOT-E1053",
                 message("activation ", inQuotes(activation), " is not supported"),
                 message("towers of this family are supported with ", family.activation));
   family.readOwn({*vision, fields, around, text}, plan);

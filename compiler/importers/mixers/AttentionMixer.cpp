@@ -42,8 +42,10 @@ public:
         attention.scaling != 0 ? attention.scaling : 1 / std::sqrt(static_cast<double>(headDim));
     Value sinks = attention.sinks ? step.weight(prefix + module + std::string(names.sinks), {heads})
                                   : Value();
+    const checkpoint::VisionPlan *vision = model.config.vision.get();
+    const bool onlyBack = vision && vision->images.onlyInWindows && attention.slidingWindow == 0;
     Value mixed = step.attention(q, cache, scale, attention.slidingWindow, attention.windowIsChunk,
-                                 attention.softcap, sinks);
+                                 attention.softcap, sinks, onlyBack);
     if (isNarrow())
       mixed = step.gatherColumns(mixed, "attention.value_columns",
                                  headColumns(heads, headDim, valueDim()));

@@ -39,6 +39,7 @@ SequencePictures::place(std::span<const int32_t> prompt, PromptPictures pictures
                          "leave them out of the prompt");
   result->all = std::move(pictures);
   result->ahead = images.sees_ahead();
+  result->stepToken = images.step_token();
   result->placeAxes(int64_t(prompt.size()));
   return std::shared_ptr<const SequencePictures>(std::move(result));
 }

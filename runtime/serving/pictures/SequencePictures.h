@@ -28,6 +28,10 @@ public:
   std::span<const PictureRun> runs() const { return places; }
   /// The first run that ends behind `position`; null where there is none.
   const PictureRun *firstBehind(int64_t position) const;
+  /// What a step reads for the token `id` at `position`.
+  int32_t tokenOfStep(int64_t position, int32_t id) const {
+    return stepToken >= 0 && rowsIn(position, 1) > 0 ? stepToken : id;
+  }
   /// How many of the tokens [first, first + count) stand for rows of pictures.
   int64_t rowsIn(int64_t first, int64_t count) const;
 
@@ -49,6 +53,7 @@ private:
   std::vector<std::array<int32_t, 3>> promptAxes; ///< up to the last run's end
   int32_t delta = 0; ///< what tokens behind that are ahead of their index
   bool ahead = false;
+  int32_t stepToken = -1; ///< in place of those of pictures; -1: they themselves
 };
 
 } // namespace ingot::runtime

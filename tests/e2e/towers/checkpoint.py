@@ -9,7 +9,7 @@ import zlib
 FOLDER = pathlib.Path(__file__).parent
 SEEDS = (1, 2)
 TOKENS = 12  # That each prompt is answered with.
-BYTES = 256  # Ids of the tokenizer before those with a meaning.
+BYTES = 257  # Ids before those with a meaning: of bytes, and of one pair of them.
 # Width and height of the pictures of each prompt: odd ones, one that is not resized, a narrow one.
 PROMPTS = (((61, 47),), ((33, 90), (108, 84)), ((7, 190),))
 
@@ -88,9 +88,8 @@ def letters():
 
 
 def tokenizer(specials):
-    """A tokenizer.json with a token for each byte, and the specials."""
+    """A tokenizer.json with a token for each byte and for "so", and the specials."""
     side = {"add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    zero = letters()[0]  # Merged, for a tokenizer has merges; no text has it.
     return {
         "version": "1.0", "truncation": None, "padding": None, "normalizer": None,
         "added_tokens": [
@@ -101,10 +100,8 @@ def tokenizer(specials):
         "decoder": {"type": "ByteLevel", **side},
         "model": {"type": "BPE", "dropout": None, "unk_token": None, "fuse_unk": False,
                   "continuing_subword_prefix": None, "end_of_word_suffix": None,
-                  "byte_fallback": False, "ignore_merges": False, "merges": [[zero, zero]],
-                  "vocab": {**{letter: byte for byte, letter in letters().items()},
-                            **{content: BYTES + place for place, content in enumerate(specials)},
-                            2 * zero: BYTES + len(specials)}}}
+                  "byte_fallback": False, "ignore_merges": False, "merges": [["s", "o"]],
+                  "vocab": {**{letter: byte for byte, letter in letters().items()}, "so": 256}}}
 
 
 def write_weights(path, tensors):

@@ -10,8 +10,11 @@ import pathlib
 import sys
 import tempfile
 
+import numpy
+import PIL.Image
 import safetensors
 import torch
+import torchvision.transforms.v2.functional
 import transformers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -19,6 +22,22 @@ import made_towers  # noqa: E402
 from towers import checkpoint  # noqa: E402
 
 KEPT = 5  # Logarithms of probabilities of a step, the best ones.
+
+
+def resized(picture, size, interpolation, **_):
+    """As Pillow does it, where torchvision may differ by one of 255; not to wider and flatter, for
+    Pillow has another order then."""
+    _, height, width = picture.shape[-3:]
+    assert size[1] <= width or size[0] >= height
+    if not isinstance(interpolation, int):  # Some give Pillow's numbers.
+        interpolation = PIL.Image.Resampling[interpolation.value.upper()]
+    pixels = picture.reshape(3, height, width).permute(1, 2, 0).numpy()
+    image = PIL.Image.fromarray(pixels).resize((size[1], size[0]), interpolation)
+    made = torch.from_numpy(numpy.array(image)).permute(2, 0, 1)
+    return made.reshape(*picture.shape[:-2], *size)
+
+
+torchvision.transforms.v2.functional.resize = resized
 
 
 def tensors(tower):
@@ -38,21 +57,17 @@ def load(folder):
         folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         assert not report[kind], (kind, report[kind])
-    processor = transformers.AutoProcessor.from_pretrained(folder)
-    # Resizes as Pillow does, whose arithmetic is the engines'.
-    images = processor.image_processor
-    processor.image_processor = getattr(transformers, type(images).__name__ + "Pil")(
-        **{key: value for key, value in images.to_dict().items() if "_type" not in key})
-    return model.eval(), processor
+    return model.eval(), transformers.AutoProcessor.from_pretrained(folder)
 
 
-def answer(model, processor, text, pictures):
+def answer(model, processor, cache, text, pictures):
     inputs = processor(text=[text], images=[pictures], return_tensors="pt",
                        add_special_tokens=False)
     given = inputs["input_ids"].shape[1]
     with torch.no_grad():
         out = model.generate(**inputs, max_new_tokens=checkpoint.TOKENS, do_sample=False,
-                             eos_token_id=None, output_scores=True, return_dict_in_generate=True)
+                             eos_token_id=None, output_scores=True, return_dict_in_generate=True,
+                             cache_implementation=cache)
     steps = []
     for scores in out.scores:
         best = torch.topk(torch.log_softmax(scores[0].double(), -1), KEPT)
@@ -63,11 +78,15 @@ def answer(model, processor, text, pictures):
             "first": steps[0], "last": steps[-1]}
 
 
-def run(tower, names, seed):
+def run(name, names, seed):
+    tower = made_towers.TOWERS[name]
+    # With this cache unified models have the masks of others: without it, transformers lets tokens
+    # of pictures see each other in full layers too, which Google's Gemma does not.
+    cache = "static" if name == "gemma4_unified" else None
     with tempfile.TemporaryDirectory() as folder:
         checkpoint.write(pathlib.Path(folder), tower, names, seed)
         model, processor = load(folder)
-    return [answer(model, processor, *prompt) for prompt in tower.prompts()]
+    return [answer(model, processor, cache, *prompt) for prompt in tower.prompts()]
 
 
 def write(name, content):
@@ -83,7 +102,7 @@ def main():
     for name in wanted:
         tower = made_towers.TOWERS[name]
         stored[name] = tensors(tower)
-        goldens[name] = {str(seed): run(tower, stored[name], seed) for seed in checkpoint.SEEDS}
+        goldens[name] = {str(seed): run(name, stored[name], seed) for seed in checkpoint.SEEDS}
         for seed, cases in goldens[name].items():
             print(name, seed, [(case["prompt_tokens"], case["ids"], min(case["margins"]))
                                for case in cases], flush=True)

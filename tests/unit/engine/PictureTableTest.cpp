@@ -26,6 +26,7 @@ struct Fields {
   uint32_t positionSide = 6, token = 7;
   std::string placeholder = "<image>", text = "<image>", before;
   uint32_t added = 3, axes = 3;
+  int32_t stepToken = -1;
 };
 
 /// What is said of an engine with this table and a target without programs.
@@ -37,7 +38,7 @@ std::string verdict(const Fields &fields) {
       &fields.mean, &fields.deviation, fields.patch, fields.mergeRows, fields.mergeColumns,
       fields.order, fields.window, fields.positions, fields.positionSide,
       fields.placeholder.c_str(), fields.text.c_str(), fields.token, fields.before.c_str(), nullptr,
-      nullptr, nullptr, nullptr, false, fields.added, fields.axes);
+      nullptr, nullptr, nullptr, false, fields.added, fields.axes, fields.stepToken);
   auto serving = schema::CreateServing(builder, /*vocabulary=*/8, /*max_context=*/64);
   auto name = builder.CreateString("toy"), arch = builder.CreateString("x86-64");
   auto memory = schema::CreateMemoryContract(builder);
@@ -127,6 +128,8 @@ TEST(PictureTable, WhatCannotIsRefused) {
       {"positions", [](Fields &fields) { fields.positionSide = UINT32_MAX; }},
       {"prompt", [](Fields &fields) { fields.token = 8; }},
       {"prompt", [](Fields &fields) { fields.placeholder.clear(); }},
+      {"steps", [](Fields &fields) { fields.stepToken = 8; }},
+      {"steps", [](Fields &fields) { fields.stepToken = -2; }},
       {"prompt", [](Fields &fields) { fields.before.assign(5000, 'x'); }},
       {"further", [](Fields &fields) { fields.added = UINT32_MAX; }},
       {"further", [](Fields &fields) { fields.axes = 2; }},

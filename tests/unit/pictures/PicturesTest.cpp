@@ -20,7 +20,7 @@ constexpr int32_t kToken = 9;
 /// An engine's table with what stands for pictures.
 class ImageTable {
 public:
-  explicit ImageTable(bool seesAhead = false, bool hasTiles = false) {
+  explicit ImageTable(bool seesAhead = false, bool hasTiles = false, int32_t stepToken = -1) {
     auto placeholder = builder.CreateString("<image>"), token = builder.CreateString("<t>"),
          before = builder.CreateString("["), after = builder.CreateString("]"),
          beforeTile = builder.CreateString(hasTiles ? "({row},{column})" : ""),
@@ -36,6 +36,7 @@ public:
     table.add_after_tile_row(afterTileRow);
     table.add_after_tiles(afterTiles);
     table.add_sees_ahead(seesAhead);
+    table.add_step_token(stepToken);
     builder.Finish(table.Finish());
   }
   const schema::Images &operator*() const {
@@ -111,6 +112,18 @@ TEST(Pictures, AreCutIntoNumberedTiles) {
       putPictures("<image>", {}, {picture({{1, 1}, {1, 2}, {1, 1}, {1, 1}, {2, 1}}, 1, 2)}, *words);
   ASSERT_TRUE(prompt.ok());
   EXPECT_EQ(prompt->text, "(1,1)<t>(1,2)<t><t>/(2,1)<t>(2,2)<t>/+[<t><t>]");
+}
+
+TEST(Pictures, MayHaveStepsReadAnotherToken) {
+  for (int32_t stepToken : {-1, 0}) {
+    auto pictures =
+        placed({1, kToken, 2}, {picture({{1, 1}}, 1)}, ImageTable(false, false, stepToken));
+    ASSERT_TRUE(pictures);
+    EXPECT_EQ(pictures->tokenOfStep(0, 1), 1);
+    EXPECT_EQ(pictures->tokenOfStep(1, kToken), stepToken < 0 ? kToken : stepToken);
+    EXPECT_EQ(pictures->tokenOfStep(2, 2), 2);
+    EXPECT_EQ(pictures->tokenOfStep(3, kToken), kToken); // an answer's
+  }
 }
 
 TEST(Pictures, HavePlacesInThePrompt) {

@@ -5,6 +5,7 @@
 #include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/config/families/Gemma4Gguf.h"
 #include "compiler/checkpoint/config/families/GemmaLayers.h"
+#include "compiler/checkpoint/config/families/VisionFamily.h"
 
 namespace ingot::checkpoint::families {
 
@@ -244,7 +245,8 @@ constinit const Family gemma4Vision = {.architecture = "Gemma4ForConditionalGene
                                        .wrapper = {.texts = gemma4Text,
                                                    .skipped = partsBesideText,
                                                    .tied = true,
-                                                   .placeholders = placeholders}};
+                                                   .placeholders = placeholders,
+                                                   .vision = &gemma4Tower}};
 
 constinit const Family gemma4UnifiedVision = {.architecture =
                                                   "Gemma4UnifiedForConditionalGeneration",
@@ -252,6 +254,7 @@ constinit const Family gemma4UnifiedVision = {.architecture =
                                               .wrapper = {.texts = unifiedText,
                                                           .skipped = partsBesideText,
                                                           .tied = true,
-                                                          .placeholders = placeholders}};
+                                                          .placeholders = placeholders,
+                                                          .vision = &gemma4Embedder}};
 
 } // namespace ingot::checkpoint::families

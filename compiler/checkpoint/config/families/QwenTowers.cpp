@@ -71,19 +71,7 @@ static void readQwen(const VisionFields &fields, VisionPlan &plan) {
     fields.vision.fail(out, "INGOT-E1051",
                        message("the text part is ", fields.text.hiddenSize, " wide"),
                        "correct the two");
-  fields.vision.isOff("rope_parameters");
-  if (const auto rope = fields.config.find("rope_parameters"); rope && rope->isObject()) {
-    JsonFields members(*rope);
-    plan.tower.theta = members.numberOr("rope_theta", 10000, 1, 1e12);
-    for (std::string_view key : {"rope_type", "type"})
-      if (const std::string type = members.stringOr(key, "axial");
-          type != "axial" && type != "default")
-        members.fail(key, "INGOT-E1052", message("rope type ", inQuotes(type), " is not supported"),
-                     "axial is");
-    if (members.error())
-      fields.vision.fail("rope_parameters", members.error()->code, members.error()->what,
-                         members.error()->fix);
-  }
+  readTowerRope(fields, 10000, plan.tower);
   plan.images.tokenId =
       fields.root.unsignedIntegerOr("image_token_id", 151655, 0, fields.text.vocabSize - 1);
 }

@@ -28,15 +28,22 @@ struct VisionFamily {
   std::span<const NameBeginning> beginnings;
   VisionPlan form; ///< what no file says, and defaults of preprocessor_config.json
   std::span<const TowerKey> keys;
-  std::string_view activation;                        ///< the only hidden_act
+  std::string_view activation; ///< the only one
+  std::string_view activationKey = "hidden_act";
   std::span<const std::string_view> meaningless = {}; ///< keys of vision_config that say nothing
+  /// Whether preprocessor_config.json has mean and deviation; else `form` has them.
+  bool normalizes = true;
   void (*readOwn)(const VisionFields &fields, VisionPlan &plan) = nullptr;
   /// Reads sizes of preprocessor_config.json.
   void (*readSizes)(const Json &root, JsonFields &fields, VisionPlan &plan) = nullptr;
 };
 
+/// `rope_theta` of a tower whose heads turn by rows and columns.
+void readTowerRope(const VisionFields &fields, double absent, VisionTower &tower);
+
 namespace families {
-extern const VisionFamily gemma3Tower, idefics3Tower, qwen25Tower, qwen3Tower, qwen35Tower;
+extern const VisionFamily gemma3Tower, gemma4Tower, gemma4Embedder, idefics3Tower, qwen25Tower,
+    qwen3Tower, qwen35Tower;
 } // namespace families
 
 } // namespace ingot::checkpoint

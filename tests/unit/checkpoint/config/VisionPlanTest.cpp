@@ -31,6 +31,23 @@ Expected<ModelConfig> qwen3(std::string_view changes, ModelParts parts = ModelPa
   return parseModelConfig(json.dump(), "config.json", parts);
 }
 
+/// A Gemma 4 as `type`, "gemma4" or "gemma4_unified", with keys of its two parts replaced.
+Expected<ModelConfig> gemma4(const std::string &type, std::string_view text,
+                             std::string_view vision) {
+  auto json = nlohmann::json::parse(R"({"image_token_id": 98, "text_config": {"hidden_size": 96,
+      "intermediate_size": 160, "num_hidden_layers": 6, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 100, "pad_token_id": 7,
+      "vocab_size_per_layer_input": 100}, "vision_config": {}})");
+  json["architectures"] = {type == "gemma4" ? "Gemma4ForConditionalGeneration"
+                                            : "Gemma4UnifiedForConditionalGeneration"};
+  json["text_config"]["model_type"] = type + "_text";
+  if (type != "gemma4")
+    json["text_config"].erase("vocab_size_per_layer_input");
+  json["text_config"].merge_patch(nlohmann::json::parse(text));
+  json["vision_config"].merge_patch(nlohmann::json::parse(vision));
+  return parseModelConfig(json.dump(), "config.json", ModelParts::All);
+}
+
 /// What becomes of `plan` by a preprocessor_config.json.
 Outcome readSettings(const ModelConfig &config, std::string_view text, VisionPlan &plan) {
   const TemporaryDirectory folder;
@@ -93,6 +110,84 @@ TEST(VisionPlan, SettingsOfPicturesStandBesideIt) {
        {R"({"do_normalize": false})", R"({"rescale_factor": 1})", R"({"resample": 0})",
         R"({"crops": 3})", R"({"merge_size": 3})", R"({"image_std": [1, 0, 1]})",
         R"({"image_mean": [1, 2]})", R"({"patch_size": 14})", R"({"max_pixels": 100})"}) {
+    VisionPlan other = *config->vision;
+    EXPECT_FALSE(readSettings(*config, text, other)) << text;
+  }
+}
+
+TEST(VisionPlan, Gemma4HasATower) {
+  auto config = gemma4("gemma4", "{}", R"({"num_hidden_layers": 3, "head_dim": 72,
+    "default_output_length": 280, "rope_parameters": {"rope_type": "default", "rope_theta": 50}})");
+  ASSERT_TRUE(config) << config.error().str();
+  const VisionPlan &plan = *config->vision;
+  EXPECT_EQ(plan.tower.layers, 3u);
+  EXPECT_EQ(plan.tower.columnsOfHead(), 72u);
+  EXPECT_EQ(plan.tower.theta, 50);
+  EXPECT_FALSE(plan.tower.clips);
+  EXPECT_TRUE(plan.names.shift.empty());
+  EXPECT_EQ(plan.patchesPerRow(), 9u);
+  EXPECT_EQ(plan.patchSide(), 16u);
+  EXPECT_EQ(plan.images.stepToken, 7u); // for inputs of layers
+  EXPECT_FALSE(plan.images.seesAhead);
+  auto other = gemma4(
+      "gemma4", R"({"hidden_size_per_layer_input": 0, "use_bidirectional_attention": "vision"})",
+      R"({"standardize": true, "use_clipped_linears": true})");
+  ASSERT_TRUE(other) << other.error().str();
+  EXPECT_TRUE(other->vision->tower.clips);
+  EXPECT_EQ(other->vision->names.shift, "std_bias");
+  EXPECT_FALSE(other->vision->images.stepToken);
+  EXPECT_TRUE(other->vision->images.seesAhead && other->vision->images.onlyInWindows);
+  EXPECT_TRUE(failsWith(gemma4("gemma4", "{}", R"({"num_key_value_heads": 4})"), "INGOT-E1057",
+                        {"num_key_value_heads"}));
+  EXPECT_TRUE(failsWith(gemma4("gemma4", "{}", R"({"head_dim": 70})"), "INGOT-E1051", {"70"}));
+  EXPECT_TRUE(failsWith(gemma4("gemma4", "{}", R"({"hidden_activation": "silu"})"), "INGOT-E1053",
+                        {"silu"}));
+  EXPECT_TRUE(failsWith(gemma4("gemma4", "{}", R"({"rope_parameters": {"rope_type": "yarn"}})"),
+                        "INGOT-E1052", {"yarn"}));
+  EXPECT_TRUE(
+      failsWith(gemma4("gemma4", "{}", R"({"use_gates": true})"), "INGOT-E1057", {"use_gates"}));
+}
+
+TEST(VisionPlan, UnifiedGemma4HasNone) {
+  auto config = gemma4("gemma4_unified", "{}",
+                       R"({"mm_embed_dim": 80, "output_proj_dims": 80, "model_patch_size": 48,
+                           "num_soft_tokens": 280})");
+  ASSERT_TRUE(config) << config.error().str();
+  const VisionPlan &plan = *config->vision;
+  EXPECT_EQ(plan.tower.layers, 0u);
+  EXPECT_EQ(plan.patchesPerRow(), 1u);
+  EXPECT_EQ(plan.patchSide(), 48u);
+  EXPECT_EQ(plan.images.mean[0], 0);
+  EXPECT_TRUE(plan.images.seesAhead); // what an absent key means there
+  auto without = gemma4("gemma4_unified", R"({"use_bidirectional_attention": false})", "{}");
+  ASSERT_TRUE(without) << without.error().str();
+  EXPECT_FALSE(without->vision->images.seesAhead);
+  EXPECT_TRUE(failsWith(gemma4("gemma4_unified", "{}", R"({"output_proj_dims": 80})"),
+                        "INGOT-E1051", {"3840"}));
+  EXPECT_TRUE(failsWith(gemma4("gemma4_unified", "{}", R"({"model_patch_size": 32})"),
+                        "INGOT-E1051", {"48"}));
+  EXPECT_TRUE(failsWith(gemma4("gemma4_unified", "{}", R"({"patch_size": 64,
+                               "pooling_kernel_size": 8})"),
+                        "INGOT-E1051", {"512"}));
+}
+
+TEST(VisionPlan, Gemma4HasANumberOfTokens) {
+  auto config = gemma4("gemma4", "{}", R"({"position_embedding_size": 1680})");
+  ASSERT_TRUE(config) << config.error().str();
+  VisionPlan plan = *config->vision;
+  ASSERT_TRUE(readSettings(*config, R"({"do_normalize": false, "image_mean": [0, 0, 0],
+    "image_std": [1, 1, 1], "max_soft_tokens": 560, "pooling_kernel_size": 3, "size": null,
+    "image_seq_length": 280})",
+                           plan));
+  EXPECT_EQ(plan.mostRows(), 560u);
+  EXPECT_EQ(plan.images.mean[0], 0.5f); // of 2x - 1
+  EXPECT_EQ(plan.images.filter, ResizeFilter::Bicubic);
+  VisionPlan absent = *config->vision;
+  ASSERT_TRUE(readSettings(*config, "{}", absent));
+  EXPECT_EQ(absent.mostRows(), 280u);
+  for (const char *text :
+       {R"({"max_soft_tokens": 300})", R"({"max_soft_tokens": 1120})", R"({"do_normalize": true})",
+        R"({"pooling_kernel_size": 2})", R"({"patch_size": 14})", R"({"crops": 3})"}) {
     VisionPlan other = *config->vision;
     EXPECT_FALSE(readSettings(*config, text, other)) << text;
   }
