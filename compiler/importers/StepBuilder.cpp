@@ -70,8 +70,6 @@ StepBuilder::StepBuilder(ModuleOp module, const checkpoint::Checkpoint &checkpoi
       weights(module.getContext()), storedWeights(weights, checkpoint), location(module.getLoc()) {}
 
 ValueRange StepBuilder::beginProgram(StringRef name, ArrayRef<ProgramInput> inputs) {
-  for (const auto &weight : known)
-    asked.insert(weight.getKey());
   known.clear();
   inputScales.clear();
   staticScales.clear();
@@ -174,8 +172,6 @@ void StepBuilder::begin(ArrayRef<Type> cacheTypes, int64_t embeddingColumns) {
 void StepBuilder::checkAllRead() {
   if (firstError || options.part)
     return;
-  for (const auto &weight : known)
-    asked.insert(weight.getKey());
   auto unread = unreadTensors(checkpoint, {read, asked, storedWeights});
   if (!unread)
     firstError = unread.error();
@@ -194,6 +190,7 @@ LogicalResult StepBuilder::finish(Value logits) {
 void StepBuilder::setSite(const Twine &site) { location = atSite(builder.getContext(), site); }
 
 Value StepBuilder::weight(StringRef name, ArrayRef<int64_t> shape) {
+  asked.insert(name);
   auto entry = known.find(name);
   if (entry != known.end())
     return entry->second;
@@ -390,6 +387,7 @@ Value StepBuilder::plusOne(Value weight) {
 }
 
 Value StepBuilder::literal(StringRef name, ArrayRef<float> values) {
+  asked.insert(name);
   Value &value = known[name];
   if (!value) {
     auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, builder.getF32Type());

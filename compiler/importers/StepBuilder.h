@@ -224,8 +224,8 @@ private:
   /// `input` times what the checkpoint scales the inputs of `weight` by.
   mlir::Value scaledFor(mlir::Value weight, mlir::Value input);
 
-  llvm::StringMap<mlir::Value> known; ///< weights made so far
-  llvm::StringSet<> asked;            ///< their names, and those of earlier programs
+  llvm::StringMap<mlir::Value> known;                   ///< weights made so far
+  llvm::StringSet<> asked;                              ///< names of weights of all programs
   llvm::DenseMap<mlir::Value, mlir::Value> inputScales; ///< of weights
   llvm::DenseMap<mlir::Value, float> staticScales;      ///< of the 8-bit inputs of weights
   /// Of weights with reordered columns: where column k stands in an input. Equal orders are one.

@@ -64,7 +64,7 @@ static void readSections(const VisionFields &fields, std::vector<uint64_t> absen
   }
 }
 
-static void readQwen(const VisionFields &fields, VisionPlan &plan) {
+static void readQwen(const VisionFields &fields, uint64_t imageToken, VisionPlan &plan) {
   plan.merge = fields.vision.unsignedIntegerOr("spatial_merge_size", 2, 1, 64);
   constexpr std::string_view out = "out_hidden_size";
   if (fields.vision.unsignedIntegerOr(out, 3584, 1, VisionPlan::widest) != fields.text.hiddenSize)
@@ -73,11 +73,11 @@ static void readQwen(const VisionFields &fields, VisionPlan &plan) {
                        "correct the two");
   readTowerRope(fields, 10000, plan.tower);
   plan.images.tokenId =
-      fields.root.unsignedIntegerOr("image_token_id", 151655, 0, fields.text.vocabSize - 1);
+      fields.root.unsignedIntegerOr("image_token_id", imageToken, 0, fields.text.vocabSize - 1);
 }
 
 static void readQwen25(const VisionFields &fields, VisionPlan &plan) {
-  readQwen(fields, plan);
+  readQwen(fields, 151655, plan);
   readLayers(fields.vision, "fullatt_block_indexes", {7, 15, 23, 31}, plan.tower.layers,
              plan.tower.fullLayers);
   if (plan.tower.window % (plan.tower.patchSize * plan.merge) != 0)
@@ -100,7 +100,7 @@ static void readPositions(const VisionFields &fields, VisionPlan &plan) {
 }
 
 static void readQwen3(const VisionFields &fields, VisionPlan &plan) {
-  readQwen(fields, plan);
+  readQwen(fields, 151655, plan);
   readPositions(fields, plan);
   readLayers(fields.vision, "deepstack_visual_indexes", {8, 16, 24}, plan.tower.layers,
              plan.deepstackLayers);
@@ -112,7 +112,7 @@ static void readQwen3(const VisionFields &fields, VisionPlan &plan) {
 }
 
 static void readQwen35(const VisionFields &fields, VisionPlan &plan) {
-  readQwen(fields, plan);
+  readQwen(fields, 248056, plan);
   readPositions(fields, plan);
   readLayers(fields.vision, "deepstack_visual_indexes", {}, plan.tower.layers,
              plan.deepstackLayers);

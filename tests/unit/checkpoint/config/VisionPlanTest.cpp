@@ -74,6 +74,23 @@ TEST(VisionPlan, IsReadWhereItIsAskedFor) {
   EXPECT_EQ(plan.images.tokenId, 98u);
 }
 
+TEST(VisionPlan, Qwen35HasItsOwnTokenAndNoRowsForFurtherLayers) {
+  auto config = parseModelConfig(
+      R"({"architectures": ["Qwen3_5ForConditionalGeneration"],
+    "text_config": {"model_type": "qwen3_5_text", "hidden_size": 64, "intermediate_size": 96,
+      "num_hidden_layers": 4, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64,
+      "vocab_size": 248320, "rope_parameters": {"rope_type": "default", "mrope_interleaved": true,
+        "mrope_section": [3, 3, 2], "partial_rotary_factor": 0.25}},
+    "vision_config": {"depth": 3, "hidden_size": 48, "intermediate_size": 60, "num_heads": 2,
+      "num_position_embeddings": 64, "out_hidden_size": 64, "model_type": "qwen3_5"}})",
+      "config.json", ModelParts::All);
+  ASSERT_TRUE(config) << config.error().str();
+  ASSERT_NE(config->vision, nullptr);
+  EXPECT_EQ(config->vision->images.tokenId, 248056u);
+  EXPECT_TRUE(config->vision->deepstackLayers.empty());
+  EXPECT_EQ(config->vision->axesOf(8), (std::vector<int64_t>{0, 1, 2, 0, 1, 2, 0, 1}));
+}
+
 TEST(VisionPlan, SectionsSayWhichPositionTurnsAPair) {
   VisionPlan plan;
   EXPECT_TRUE(plan.axesOf(4).empty());
