@@ -12,7 +12,7 @@ import harness
 from python_tree import PackageTest
 
 HEADER = harness.ROOT / "runtime" / "include" / "ingot" / "ingot.h"
-FUNCTION = re.compile(r"^INGOT_(?:API|CHECK) ([\w ]+?\**) ?\**(ingot_\w+)\(([^)]*)\);",
+FUNCTION = re.compile(r"^INGOT_(?:API|CHECK) ([\w ]+?\**) ?(?:\**|const \*)(ingot_\w+)\(([^)]*)\);",
                       re.MULTILINE)
 # What the parameters of a type of C are in ctypes; all else are pointers.
 SCALARS = {"size_t": ctypes.c_size_t, "bool": ctypes.c_bool, "double": ctypes.c_double,
