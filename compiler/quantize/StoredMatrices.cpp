@@ -4,6 +4,8 @@
 
 #include "compiler/weights/WeightNumerics.h"
 
+#include <algorithm>
+
 using namespace ingot;
 using namespace ingot::quantize;
 using checkpoint::Expected;
@@ -28,7 +30,10 @@ std::string quantize::shownName(const checkpoint::Checkpoint &checkpoint, const 
   const std::string &holder = holderOf(product), shown = checkpoint.shownName(holder);
   if (!product.stack)
     return shown;
-  return shown.substr(0, shown.rfind('.')) + product.weight.substr(holder.rfind('.'));
+  // The expert's number stands where the stack's name begins, as it is shown too.
+  const auto own =
+      static_cast<size_t>(std::ranges::mismatch(holder, product.weight).in1 - holder.begin());
+  return shown.substr(0, shown.size() - (holder.size() - own)) + product.weight.substr(own);
 }
 
 Expected<std::vector<float>> quantize::readValues(const checkpoint::Checkpoint &checkpoint,

@@ -89,6 +89,12 @@ class QuantizeFamilies(quantizing.QuantizingTest):
     def test_linear_attention(self):
         self.check("qwen3_5")
 
+    def test_state_spaces_and_stacked_experts(self):
+        self.check("granite_hybrid")
+
+    def test_layers_of_one_mixer(self):
+        self.check("nemotron_h_latent")
+
     def test_experts_beside_a_dense_network(self):
         self.check("gemma4_moe")
 
