@@ -258,16 +258,12 @@ static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const X86Featur
   return !fits ? x86::FloatAttention : widestMethod(has);
 }
 
-static SumsAttr attentionSums(MLIRContext *context, x86::AttentionMethod method, int64_t segment) {
+static SumsAttr attentionSums(Operation *op, x86::AttentionMethod method) {
   if (method == x86::FloatAttention)
-    return SumsAttr::get(context, SumUnit::Columns, 1, 0, segment);
+    return SumsAttr::get(op->getContext(), SumUnit::Columns, 1, 0, x86::attentionSegment);
   bool tiles = method == x86::TileAttention;
-  return SumsAttr::get(context, tiles ? SumUnit::Halves : SumUnit::Pairs,
-                       tiles ? x86::amxRowBytes / 2 : 2, 0, segment, /*parts=*/2);
-}
-
-static SumsAttr attentionSums(llm::AttentionOp op, x86::AttentionMethod method) {
-  return attentionSums(op.getContext(), method, x86::attentionSegment);
+  return SumsAttr::get(op->getContext(), tiles ? SumUnit::Halves : SumUnit::Pairs,
+                       tiles ? x86::amxRowBytes / 2 : 2, 0, x86::attentionSegment, /*parts=*/2);
 }
 
 static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
@@ -327,11 +323,6 @@ static x86::AttentionMethod attentionMethod(llm::EncoderAttentionOp op, const X8
                            [](Value of) { return typeOf(of).getElementType().isBF16(); }) &&
               op.keyDim() % 2 == 0 && op.getScale().convertToFloat() > 0;
   return !fits ? x86::FloatAttention : widestMethod(has);
-}
-
-static SumsAttr attentionSums(llm::EncoderAttentionOp op, x86::AttentionMethod method) {
-  return attentionSums(op.getContext(), method,
-                       method == x86::FloatAttention ? x86::attentionSegment : x86::encoderSegment);
 }
 
 static Declined addEncoderAttention(llm::EncoderAttentionOp op, x86::AttentionMethod method,

@@ -102,7 +102,11 @@ private:
   void at(std::string_view module) { step.setSite("vision." + std::string(module)); }
 
   Value embedded() {
-    Value x = names.patchInputNorm.empty() ? pixels : norm(pixels, names.patchInputNorm);
+    at(names.patch);
+    // A product of f32 would take longer than a layer: pixels are rounded as what is computed is.
+    auto same = [](ElementFunctions &, ValueRange x) { return x[0]; };
+    Value x = names.patchInputNorm.empty() ? step.elements(pixels, same)
+                                           : norm(pixels, names.patchInputNorm);
     at(names.patch);
     Value bias = tower.patchBias ? step.weight(tensor(names.patch, ".bias"), {width}) : Value();
     x = step.linear(x, patchWeight(), bias);

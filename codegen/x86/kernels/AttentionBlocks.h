@@ -22,8 +22,6 @@ enum AttentionMethod : int64_t {
 constexpr int64_t encoderTileRows(AttentionMethod method) {
   return method == FloatAttention ? 48 : method == PairAttention ? 192 : 512;
 }
-/// Positions that llm.encoder_attention takes together there; part of its numerics.
-constexpr int64_t encoderSegment = 128;
 constexpr int64_t encoderBlockRows(AttentionMethod method) {
   return method == TileAttention ? 32 : 48;
 }
@@ -94,11 +92,11 @@ struct EncoderScratch {
     return valuePanels() * 16 > valueStride() ? valuePanels() * 16 : valueStride();
   }
   /// No power of two, so that rows fall into different sets of the cache.
-  constexpr int64_t scoreStride() const { return encoderSegment + 16; }
+  constexpr int64_t scoreStride() const { return attentionSegment + 16; }
 
   constexpr int64_t keys() const { return rows() * keyColumns() * 2; }
-  constexpr int64_t values() const { return keys() + encoderSegment * keyColumns() * 2; }
-  constexpr int64_t scores() const { return values() + encoderSegment * valuePanels() * 32; }
+  constexpr int64_t values() const { return keys() + attentionSegment * keyColumns() * 2; }
+  constexpr int64_t scores() const { return values() + attentionSegment * valuePanels() * 32; }
   constexpr int64_t segment() const { return scores() + blockRows() * scoreStride() * 4; }
   constexpr int64_t total() const { return segment() + blockRows() * segmentStride() * 4; }
   constexpr int64_t segmentMaxima() const { return total() + rows() * valueStride() * 4; }

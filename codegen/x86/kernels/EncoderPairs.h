@@ -41,11 +41,11 @@ public:
         storeVector(total(row) + i, Floats{});
     for (int64_t row = 0; row < layout().rows(); row += lanes)
       storeVector(floats(layout().totalMaxima()) + row, splat(-__builtin_inff()));
-    for (int64_t from = run.begin; from < run.end; from += encoderSegment) {
-      size = run.end - from < encoderSegment ? run.end - from : encoderSegment;
+    for (int64_t from = run.begin; from < run.end; from += attentionSegment) {
+      size = run.end - from < attentionSegment ? run.end - from : attentionSegment;
       takeSegment(from);
       for (int64_t row = 0; row < run.rows(); row += layout().blockRows()) {
-        prefetch(from + encoderSegment, row);
+        prefetch(from + attentionSegment, row);
         int64_t left = run.rows() - row;
         attendBlock(row, left < layout().blockRows() ? left : layout().blockRows());
       }
@@ -95,7 +95,7 @@ private:
           return loadVector<Floats>(element(1, place * ingot_const_key_dim + d));
         },
         run.scratch + layout().keys());
-    tileValues<encoderSegment>(
+    tileValues(
         size, ingot_const_value_dim, place,
         [&](int64_t place, int64_t d) __attribute__((always_inline)) {
           return loadVector<Shorts>(element(2, place * ingot_const_value_dim + d));
@@ -107,9 +107,9 @@ private:
   /// while the block of rows from `row` on is computed: rows of keys are far from each other.
   void prefetch(int64_t from, int64_t row) const {
     const int64_t blocks = (run.rows() + layout().blockRows() - 1) / layout().blockRows();
-    const int64_t share = (encoderSegment + blocks - 1) / blocks;
+    const int64_t share = (attentionSegment + blocks - 1) / blocks;
     int64_t first = from + row / layout().blockRows() * share, end = first + share;
-    end = end < from + encoderSegment ? end : from + encoderSegment;
+    end = end < from + attentionSegment ? end : from + attentionSegment;
     end = end < run.end ? end : run.end;
     for (int64_t i = first; i < end; ++i) {
       const char *keys = element(1, run.kvPlace(i) * ingot_const_key_dim);
@@ -136,7 +136,7 @@ private:
       sums[r] = weighRow(r);
     const PairTerm weighed = {run.scratch + layout().scores(), layout().scoreStride() * 4,
                               2 * amxRowBytes, run.scratch + layout().values(),
-                              encoderSegment / tileDepth * tileBytes};
+                              attentionSegment / tileDepth * tileBytes};
     PairTerm rest = weighed;
     rest.rows += amxRowBytes;
     multiply<2>(rows, {weighed, rest}, (size + tileDepth - 1) / tileDepth,

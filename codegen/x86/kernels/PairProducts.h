@@ -83,10 +83,10 @@ template <class Place, class Load>
 
 /// Values of `count` positions as tiles, [columns / 16][segment / 32], zeros behind the positions,
 /// up to whole tiles: load(place(i), d) gives those of the i-th from column `d` on.
-template <int64_t segment = attentionSegment, class Place, class Load>
+template <class Place, class Load>
 [[gnu::always_inline]] inline void tileValues(int64_t count, int64_t columns, Place place,
                                               Load load, char *values) {
-  const int64_t panelBytes = segment / tileDepth * tileBytes;
+  const int64_t panelBytes = attentionSegment / tileDepth * tileBytes;
   const int64_t end = (count + tileDepth - 1) / tileDepth * tileDepth;
   for (int64_t i = 0; i < end; i += 2) {
     // The words of a pair of positions are those of a column.

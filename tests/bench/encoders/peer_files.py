@@ -26,7 +26,8 @@ class Encoder:
     def matrix(self, name, rows, columns):
         """bf16: the upper halves of floats."""
         halves = (self.take(rows, columns).view(np.uint32) >> 16).astype(np.uint16)
-        self.writer.add_tensor(name, halves.view(np.uint8), raw_dtype=gguf.GGMLQuantizationType.BF16)
+        self.writer.add_tensor(name, halves.view(np.uint8),
+                               raw_dtype=gguf.GGMLQuantizationType.BF16)
 
     def linear(self, name, rows, columns):
         self.matrix(name + ".weight", rows, columns)

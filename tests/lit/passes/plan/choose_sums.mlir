@@ -40,7 +40,7 @@ module attributes {engine.target = #amx} {
     return %y : tensor<?x128xbf16, "T">
   }
   // CHECK-LABEL: func.func @encoder
-  // CHECK: llm.encoder_attention {{.*}}sums <halves x 32, segment = 128, parts = 2>
+  // CHECK: llm.encoder_attention {{.*}}sums <halves x 32, segment = 256, parts = 2>
   func.func @encoder(%q: tensor<?x64xbf16, "P">, %s: tensor<?xi32, "P">, %o: tensor<?xi32, "Q + 1">) -> tensor<?x64xbf16, "P"> {
     %y = llm.encoder_attention %q, %q, %q of %s, %o kv_heads 2 scale 0.125 : tensor<?x64xbf16, "P">, tensor<?x64xbf16, "P">, tensor<?x64xbf16, "P">, tensor<?xi32, "P">, tensor<?xi32, "Q + 1"> -> tensor<?x64xbf16, "P">
     return %y : tensor<?x64xbf16, "P">
