@@ -104,8 +104,9 @@ private:
   Value embedded() {
     at(names.patch);
     // A product of f32 would take longer than a layer: pixels are rounded as what is computed is.
-    Value x =
-        names.patchInputNorm.empty() ? step.computed(pixels) : norm(pixels, names.patchInputNorm);
+    auto same = [](ElementFunctions &, ValueRange x) { return x[0]; };
+    Value x = names.patchInputNorm.empty() ? step.elements(pixels, same)
+                                           : norm(pixels, names.patchInputNorm);
     at(names.patch);
     Value bias = tower.patchBias ? step.weight(tensor(names.patch, ".bias"), {width}) : Value();
     x = step.linear(x, patchWeight(), bias);

@@ -631,10 +631,6 @@ Value StepBuilder::multiply(Value input, double factor) {
   });
 }
 
-Value StepBuilder::computed(Value input) {
-  return elements(input, [](ElementFunctions &, ValueRange x) { return x[0]; });
-}
-
 Value StepBuilder::rowMeans(Value input) {
   const int64_t columns = llm::columnsOf(input);
   const std::vector<float> shares(static_cast<size_t>(columns), 1.0f / static_cast<float>(columns));

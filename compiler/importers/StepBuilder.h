@@ -145,8 +145,6 @@ public:
   /// or column. Targets take six at most.
   mlir::Value elements(mlir::ValueRange inputs,
                        llvm::function_ref<mlir::Value(ElementFunctions &, mlir::ValueRange)> body);
-  /// The same numbers as something that is computed, which a recipe may round.
-  mlir::Value computed(mlir::Value input);
   /// The mean of each row of `input` [T, columns], as [T, 1].
   mlir::Value rowMeans(mlir::Value input);
   /// input * factor and input / divisor; the input itself for 1.

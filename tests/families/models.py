@@ -253,7 +253,8 @@ CASES = {
                                  context=192),
     "nemotron_h_dense": of_type("nemotron_h", "NemotronHForCausalLM", TIED, NEMOTRON, {
         "hybrid_override_pattern": "M*-", "num_hidden_layers": 3, "attention_head_dim": 24,
-        "head_dim": 24}, without=NOT_NEMOTRON, prompt=51, targets=("x86-64-v3",)),
+        "head_dim": 24}, without=NOT_NEMOTRON, prompt=124, context=192,
+                                targets=("x86-64-v3",)),
     "falcon_h1": of_type("falcon_h1", "FalconH1ForCausalLM", MAMBA, {
         "mamba_d_head": 12, "mamba_d_ssm": 96, "mamba_n_groups": 2, "embedding_multiplier": 0.5,
         "lm_head_multiplier": 0.7, "key_multiplier": 0.6, "attention_in_multiplier": 1.1,
@@ -262,8 +263,8 @@ CASES = {
                          context=192),
     "falcon_h1_normed": of_type("falcon_h1", "FalconH1ForCausalLM", MAMBA, {
         "mamba_d_ssm": None, "mamba_n_groups": 2, "mamba_rms_norm": True,
-        "mamba_norm_before_gate": True, "projectors_bias": True, "mlp_bias": True}, prompt=60,
-                                context=96, targets=("x86-64-v3",)),
+        "mamba_norm_before_gate": True, "projectors_bias": True, "mlp_bias": True}, prompt=124,
+                                context=192, targets=("x86-64-v3",)),
     "granite_hybrid": of_type("granitemoehybrid", "GraniteMoeHybridForCausalLM", TIED, MAMBA, {
         "num_hidden_layers": 4, "layer_types": ["mamba", "attention", "mamba", "mamba"],
         "num_local_experts": 6, "num_experts_per_tok": 2, "shared_intermediate_size": 40,
