@@ -35,6 +35,17 @@ function(ingot_small_code name)
   endif()
 endfunction()
 
+# ingot_runtime_program(Name): what runs at its user's: small, and with the C++ library in it.
+function(ingot_runtime_program name)
+  target_link_options(${name} PRIVATE LINKER:--gc-sections)
+  if(NOT INGOT_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libstdc++)
+    if(CMAKE_BUILD_TYPE STREQUAL "Release")
+      target_link_options(${name} PRIVATE -s)
+    endif()
+  endif()
+endfunction()
+
 # ingot_library(Name SOURCES a.cpp ... LINK lib ...): a static library with the project's flags.
 function(ingot_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
