@@ -16,7 +16,7 @@ RECIPE = "version: 1\nweights:\n  - {match: '*', format: int4, group: 32}\n"
 WHY = "4 bits would cost more there than elsewhere"
 FEW = ("--samples", 16, "--length", 128)
 # What is quantized nowhere: embeddings, small convolutions over tokens, norms.
-NEVER = ("embed_tokens", "embed_tokens_per_layer", "conv1d", "conv.conv", "lm_head")
+NEVER = ("embed_tokens", "embeddings", "embed_tokens_per_layer", "conv1d", "conv.conv", "lm_head")
 
 
 class QuantizeFamilies(quantizing.QuantizingTest):

@@ -41,6 +41,21 @@ static void readSpace(JsonFields &fields, const ConfigDraft &config, StateSpace 
                                                           : StateSpaceNorm::GateFirst;
   space.inputFactor = factorOf(fields, "ssm_in_multiplier");
   readFactors(fields, "ssm_multipliers", space.factors);
+  if (space.bias)
+    return;
+  // What the input of a product is multiplied by may as well multiply the product.
+  for (double &factor : space.factors)
+    factor *= space.inputFactor;
+  space.inputFactor = 1;
+}
+
+/// The same of attention: scores are products of two.
+static void moveFactor(AttentionAndStateSpace &both, Attention &attention) {
+  if (attention.bias)
+    return;
+  attention.scaling *= both.attentionInput * both.attentionInput;
+  both.attentionOutput *= both.attentionInput;
+  both.attentionInput = 1;
 }
 
 static void readOwn(JsonFields &fields, ConfigDraft &config) {
@@ -52,6 +67,7 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
   // Keys are multiplied, and so scores; logits likewise, where others divide them.
   config.attention.scaling =
       factorOf(fields, "key_multiplier") / std::sqrt(static_cast<double>(config.attention.headDim));
+  moveFactor(both, config.attention);
   config.logitsDivisor = 1 / factorOf(fields, "lm_head_multiplier");
   std::array<double, 2> ofMlp = {1, 1};
   readFactors(fields, "mlp_multipliers", ofMlp);
