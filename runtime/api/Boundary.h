@@ -88,6 +88,13 @@ template <class T> Status checkSize(const T *given) {
   return checkSize(given, given ? given->size : 0);
 }
 
+/// Writes as many of `values` as a caller has room for, and how many there are.
+template <class Values, class T>
+void writeUpTo(const Values &values, size_t capacity, T *to, size_t *count) {
+  std::copy_n(values.begin(), std::min(capacity, values.size()), to);
+  *count = values.size();
+}
+
 /// Writes as much of `full` as the caller's structure holds, and its size.
 template <class T> void copyOut(T full, T *given, size_t size) {
   full.size = size;

@@ -186,8 +186,7 @@ ingot_error *ingot_apply_chat_template(const ingot_engine *engine, const char *b
     const Result<RenderedPrompt> prompt = render(engine, body, body_bytes, name);
     if (!prompt.ok())
       return prompt.status();
-    std::copy_n(prompt->text.begin(), std::min(capacity, prompt->text.size()), text);
-    *bytes = prompt->text.size();
+    writeUpTo(prompt->text, capacity, text, bytes);
     return {};
   });
 }
@@ -204,8 +203,7 @@ ingot_error *ingot_tokenize_chat(const ingot_engine *engine, const char *body, s
     const Result<Dialogue::Turn> turn = begin(engine, *asked, {}, name);
     if (!turn.ok())
       return turn.status();
-    std::copy_n(turn->tokens.begin(), std::min(capacity, turn->tokens.size()), tokens);
-    *count = turn->tokens.size();
+    writeUpTo(turn->tokens, capacity, tokens, count);
     return {};
   });
 }

@@ -125,9 +125,7 @@ ingot_error *ingot_open(const char *path, const ingot_options *options, ingot_en
     opened->owned = std::move(*session);
     opened->session = opened->owned.get();
     opened->taps = opened->session->taps();
-    if (const ingot::schema::Images *images = opened->session->images())
-      opened->pictures =
-          std::make_unique<PictureReader>(*images, images::PictureDecoder::Options());
+    opened->pictures = PictureReader::of(opened->session->images());
     *engine = opened.release();
     return {};
   });
@@ -195,8 +193,7 @@ ingot_error *ingot_tokenize(const ingot_engine *engine, const char *text, size_t
         (*tokenizer)->encode(std::string_view(text, bytes), add_special, parse_special);
     if (!ids.ok())
       return std::move(ids).status();
-    std::copy_n(ids->begin(), std::min(capacity, ids->size()), tokens);
-    *count = ids->size();
+    writeUpTo(*ids, capacity, tokens, count);
     return {};
   });
 }
@@ -214,8 +211,7 @@ ingot_error *ingot_detokenize(const ingot_engine *engine, const int32_t *tokens,
     std::string decoded =
         (*tokenizer)
             ->decode({tokens, count}, DecodeOptions{skip_special, (*tokenizer)->cleansUpSpaces()});
-    std::copy_n(decoded.begin(), std::min(capacity, decoded.size()), text);
-    *bytes = decoded.size();
+    writeUpTo(decoded, capacity, text, bytes);
     return {};
   });
 }

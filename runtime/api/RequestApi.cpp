@@ -179,8 +179,7 @@ ingot_error *ingot_tokenize_request(const ingot_engine *engine, const ingot_requ
     const Result<std::vector<int32_t>> ids = engine->session->promptTokens(read);
     if (!ids.ok())
       return ids.status();
-    std::copy_n(ids->begin(), std::min(capacity, ids->size()), tokens);
-    *count = ids->size();
+    writeUpTo(*ids, capacity, tokens, count);
     return {};
   });
 }

@@ -20,8 +20,7 @@ struct ServedModel {
   ServedModel(std::unique_ptr<Loop> owned, std::vector<std::string> names, int64_t created)
       : names(std::move(names)), created(created), tokenNames(owned->tokenizer()),
         loop(std::move(owned)) {
-    if (const schema::Images *images = loop->images())
-      pictures = std::make_unique<PictureReader>(*images, images::PictureDecoder::Options());
+    pictures = PictureReader::of(loop->images());
   }
 
   std::vector<std::string> names; ///< at least one; responses tell the first, or the one asked for

@@ -6,10 +6,8 @@
 
 namespace ingot::runtime {
 
-PictureArguments::PictureArguments(const schema::Images *images) {
-  if (images)
-    reader = std::make_unique<PictureReader>(*images, images::PictureDecoder::Options());
-}
+PictureArguments::PictureArguments(const schema::Images *images)
+    : reader(PictureReader::of(images)) {}
 
 Status PictureArguments::read(const std::vector<std::string> &sources, Request &request) {
   for (size_t i = 0; i < sources.size(); ++i) {

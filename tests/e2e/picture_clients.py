@@ -5,7 +5,6 @@ two pictures with a text between: the answer is transformers', whole and streame
 import json
 import pathlib
 import sys
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 for client in ("openai", "anthropic"):
@@ -20,18 +19,12 @@ except ImportError:
     sys.exit(0)
 
 import harness
-import pictures
-from pictures import DATA, GOLDENS, MODELS, expected
+from pictures import GOLDENS, MODELS, PictureEngines, expected
 from served_pictures import anthropic_part, chat_part, messages, responses_part
 from server_process import Server
 
 
-@unittest.skipUnless(DATA.is_dir(), "../shared/data is absent")
-class PictureClients(harness.BuildTest):
-    engines = {}
-    engine = pictures.PicturesTest.engine
-    kept_folder = classmethod(pictures.PicturesTest.kept_folder.__func__)
-
+class PictureClients(PictureEngines):
     def test_two_pictures_and_a_text_between(self):
         for model in MODELS:
             case = GOLDENS[model]["cases"]["two"]

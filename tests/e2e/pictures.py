@@ -29,7 +29,8 @@ def expected(case):
 
 
 @unittest.skipUnless(DATA.is_dir(), "../shared/data is absent")
-class PicturesTest(harness.BuildTest):
+class PictureEngines(harness.BuildTest):
+    """Tests with engines of models that see."""
     engines = {}
 
     def engine(self, model, target="x86-64-v3", *options):
@@ -49,6 +50,8 @@ class PicturesTest(harness.BuildTest):
             atexit.register(shutil.rmtree, cls.kept, ignore_errors=True)
         return cls.kept
 
+
+class PicturesTest(PictureEngines):
     def lines(self, cases, **fields):
         """Lines of --prompts that ask for the goldens' tokens."""
         return "\n".join(json.dumps(

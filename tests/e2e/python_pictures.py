@@ -2,13 +2,11 @@
 """Pictures through the Python package, and so through the C interface: prompts and answers are
 transformers', however a picture is given."""
 import sys
-import unittest
 
 import harness
-import pictures
 import python_tree
 import served_pictures
-from pictures import DATA, GOLDENS, MODELS, expected
+from pictures import DATA, GOLDENS, MODELS, PictureEngines, expected
 from served_pictures import chat_part, messages
 
 
@@ -23,12 +21,7 @@ class Saved:
         file.write(self._path.read_bytes())
 
 
-@unittest.skipUnless(DATA.is_dir(), "../shared/data is absent")
-class PythonPictures(harness.BuildTest):
-    engines = {}
-    engine = pictures.PicturesTest.engine
-    kept_folder = classmethod(pictures.PicturesTest.kept_folder.__func__)
-
+class PythonPictures(PictureEngines):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -5,11 +5,9 @@ import base64
 import json
 import mimetypes
 import subprocess
-import unittest
 
 import harness
-import pictures
-from pictures import DATA, GOLDENS, MODELS, expected
+from pictures import DATA, GOLDENS, MODELS, PictureEngines, expected
 from server_process import Server
 
 
@@ -42,12 +40,7 @@ def messages(case, part):
             for message in case["messages"]]
 
 
-@unittest.skipUnless(DATA.is_dir(), "../shared/data is absent")
-class ServedPictures(harness.BuildTest):
-    engines = {}
-    engine = pictures.PicturesTest.engine
-    kept_folder = classmethod(pictures.PicturesTest.kept_folder.__func__)
-
+class ServedPictures(PictureEngines):
     def start(self, model, *options):
         server = Server(self.engine(model), "--served-model-name", "m", *options)
         self.addCleanup(server.stop)

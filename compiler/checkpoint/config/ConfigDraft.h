@@ -12,6 +12,7 @@ struct LayerPattern {
   Attention attention = {};
   std::optional<TokenMixer> other = {}; ///< that layers may have in place of attention
   std::string_view otherType = {};      ///< what layer_types calls it
+  bool hasOldTypes = false;             ///< layer_types may have words that newTypeOf() knows
   Mlp mlp = {};                         ///< of layers without experts, and the form of experts
   std::optional<Experts> experts = {};
   NormPlacement norms = NormPlacement::Pre;
@@ -24,6 +25,11 @@ struct LayerPattern {
   bool sharingWide = false;   ///< the MLPs of these are twice as wide
   uint64_t rotaryColumns = 0; ///< of a head that rotate, where a key says so; 0: none does
 };
+
+/// What transformers 5 calls a type of layers that files before it call otherwise.
+constexpr std::string_view newTypeOf(std::string_view type) {
+  return type == "mamba" ? "linear_attention" : type == "attention" ? "full_attention" : type;
+}
 
 /// What a layer has of a mixer of tokens and one of channels.
 enum class LayerParts : uint8_t { Both, Tokens, Channels };

@@ -124,12 +124,11 @@ void readLayerTypes(const Json &root, JsonFields &fields, ConfigDraft &config) {
   std::vector<bool> slides, others;
   for (size_t i = 0; i < types->size(); ++i) {
     auto type = types->element(i).string();
+    if (type && config.hasOldTypes)
+      *type = newTypeOf(*type);
     slides.push_back(type && *type == windowed);
-    others.push_back(type && config.other &&
-                     (*type == config.otherType ||
-                      (*type == "linear_attention" && config.otherType == "mamba")));
-    const bool isFull = type && (*type == "full_attention" || *type == "attention");
-    if (!slides.back() && !others.back() && !isFull)
+    others.push_back(type && config.other && *type == config.otherType);
+    if (!type || (!slides.back() && !others.back() && *type != "full_attention"))
       return fields.fail("layer_types", "INGOT-E1057",
                          message("what layer ", i, " attends to is not known"),
                          message("known are \"full_attention\" and \"",

@@ -14,9 +14,6 @@ using checkpoint::GatedDeltaNet;
 
 namespace {
 
-/// Tokens of a block of both states, which so are one group: the chunk of the delta rule.
-constexpr int64_t kChunk = 64;
-
 constexpr const char *kModule = "linear_attn";
 
 /// One layer's.
@@ -37,12 +34,10 @@ public:
     else
       takePlain(x, inputs);
     takeGates(x, inputs);
-    const int64_t columns = 2 * keys + values, taps = static_cast<int64_t>(net.taps);
     setSite("conv1d");
-    Value weight =
-        step.reshape(step.weight(name + "conv1d.weight", {columns, 1, taps}), {columns, taps});
-    Value mixed = step.activated({checkpoint::Activation::Silu},
-                                 step.causalConv(inputs.qkv, convState, weight, Value()));
+    Value mixed = step.activated(
+        {checkpoint::Activation::Silu},
+        model.convolution(inputs.qkv, convState, name + "conv1d", net.taps, /*hasBias=*/false));
     setSite("delta_rule");
     mixed =
         step.gatedDeltaRule(inOrder(mixed), inputs.a, inputs.b, ruleState,
@@ -159,15 +154,8 @@ private:
 } // namespace
 
 CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &, const GatedDeltaNet &net) {
-  auto signedOf = [](uint64_t number) { return static_cast<int64_t>(number); };
-  auto state = [&](ArrayRef<int64_t> row) {
-    return llm::StateType::get(context, RankedTensorType::get(row, Float32Type::get(context)),
-                               kChunk);
-  };
-  return {state({signedOf(net.taps) - 1, signedOf(2 * net.keyColumns() + net.valueColumns())}),
-          state({llm::GatedDeltaRuleOp::stateElements(
-              signedOf(net.keyHeads), signedOf(net.valueHeads), signedOf(net.keyDim),
-              signedOf(net.valueDim), kChunk)})};
+  return linearAttentionCaches(context, net.taps, 2 * net.keyColumns() + net.valueColumns(),
+                               {net.keyHeads, net.valueHeads, net.keyDim, net.valueDim});
 }
 
 Value compiler::mixTokens(Modules &model, const GatedDeltaNet &net, Value x,

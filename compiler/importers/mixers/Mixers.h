@@ -8,6 +8,14 @@ namespace ingot::compiler {
 
 /// The KV caches and recurrent states that a layer with this mixer keeps.
 using CacheTypes = llvm::SmallVector<mlir::Type>;
+/// Heads of q and k, which divide those of v, and their columns.
+struct LinearHeads {
+  uint64_t keys, values, keyDim, valueDim;
+};
+/// Those of linear attention behind a convolution of `columns` columns: blocks of both are chunks
+/// of the first, which so are one group.
+CacheTypes linearAttentionCaches(mlir::MLIRContext *context, uint64_t taps, uint64_t columns,
+                                 const LinearHeads &heads);
 inline CacheTypes cachesOf(mlir::MLIRContext *, const Modules &, std::monostate) { return {}; }
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::Attention &attention);

@@ -31,3 +31,11 @@ Value Modules::project(Value x, const std::string &prefix, StringRef name, int64
   }
   return step.linear(x, weight, bias);
 }
+
+Value Modules::convolution(Value x, Value state, const std::string &name, uint64_t taps,
+                           bool hasBias) {
+  const int64_t columns = llm::columnsOf(x), inputs = static_cast<int64_t>(taps);
+  Value weight = step.weight(name + ".weight", {columns, 1, inputs}),
+        bias = hasBias ? step.weight(name + ".bias", {columns}) : Value();
+  return step.causalConv(x, state, step.reshape(weight, {columns, inputs}), bias);
+}

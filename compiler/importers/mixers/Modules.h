@@ -31,6 +31,11 @@ public:
                       int64_t outputs, int64_t inputs, bool hasBias,
                       llvm::function_ref<mlir::Value(mlir::Value)> ordered = nullptr);
 
+  /// The causal convolution `name` of `taps` inputs, with a bias or without, over all columns of
+  /// `x`.
+  mlir::Value convolution(mlir::Value x, mlir::Value state, const std::string &name, uint64_t taps,
+                          bool hasBias);
+
   StepBuilder &step;
   const checkpoint::ModelConfig &config;
   const checkpoint::ModuleNames &names;

@@ -9,19 +9,23 @@ using namespace ingot;
 using namespace ingot::compiler;
 using checkpoint::StateSpace;
 
-/// Tokens of a block of both states, which so are one group.
-static constexpr int64_t kChunk = 64;
-
-CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &, const StateSpace &space) {
+CacheTypes compiler::linearAttentionCaches(MLIRContext *context, uint64_t taps, uint64_t columns,
+                                           const LinearHeads &heads) {
+  constexpr int64_t chunk = 64;
   auto signedOf = [](uint64_t number) { return static_cast<int64_t>(number); };
   auto state = [&](ArrayRef<int64_t> row) {
     return llm::StateType::get(context, RankedTensorType::get(row, Float32Type::get(context)),
-                               kChunk);
+                               chunk);
   };
-  return {state({signedOf(space.taps) - 1, signedOf(space.mixedColumns())}),
-          state({llm::GatedDeltaRuleOp::stateElements(signedOf(space.groups), signedOf(space.heads),
-                                                      signedOf(space.stateDim),
-                                                      signedOf(space.headDim), kChunk)})};
+  return {state({signedOf(taps) - 1, signedOf(columns)}),
+          state({llm::GatedDeltaRuleOp::stateElements(signedOf(heads.keys), signedOf(heads.values),
+                                                      signedOf(heads.keyDim),
+                                                      signedOf(heads.valueDim), chunk)})};
+}
+
+CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &, const StateSpace &space) {
+  return linearAttentionCaches(context, space.taps, space.mixedColumns(),
+                               {space.groups, space.heads, space.stateDim, space.headDim});
 }
 
 CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &model,
@@ -73,20 +77,18 @@ Value compiler::mixTokens(Modules &model, const StateSpace &space, Value x,
   const std::string module = std::string(space.module) + ".", name = prefix + module;
   const auto columns = static_cast<int64_t>(space.columns()),
              mixedColumns = static_cast<int64_t>(space.mixedColumns()),
-             heads = static_cast<int64_t>(space.heads), taps = static_cast<int64_t>(space.taps);
+             heads = static_cast<int64_t>(space.heads);
   auto setSite = [&](const char *part) { step.setSite(Modules::siteOf(name) + part); };
   auto ofHeads = [&](const char *part) { return step.weight(name + part, {heads}); };
   Value all = model.project(step.multiply(x, space.inputFactor), prefix, module + "in_proj",
                             columns + mixedColumns + heads, model.hidden, space.bias);
   all = scaledParts(step, all, space, (Modules::siteOf(name) + "factors").str());
   setSite("conv1d");
-  Value z = step.sliceColumns(all, 0, columns),
-        weight = step.reshape(step.weight(name + "conv1d.weight", {mixedColumns, 1, taps}),
-                              {mixedColumns, taps}),
-        bias = space.convBias ? step.weight(name + "conv1d.bias", {mixedColumns}) : Value();
-  Value mixed = step.activated(
-      {checkpoint::Activation::Silu},
-      step.causalConv(step.sliceColumns(all, columns, mixedColumns), caches[0], weight, bias));
+  Value z = step.sliceColumns(all, 0, columns);
+  Value mixed =
+      step.activated({checkpoint::Activation::Silu},
+                     model.convolution(step.sliceColumns(all, columns, mixedColumns), caches[0],
+                                       name + "conv1d", space.taps, space.convBias));
   setSite("state_space");
   Value delta = step.sliceColumns(all, columns + mixedColumns, heads);
   Value y = step.stateSpace(mixed, delta, caches[1], ofHeads("A_log"), ofHeads("dt_bias"),

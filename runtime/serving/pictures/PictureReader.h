@@ -20,6 +20,11 @@ Status noPictures();
 /// Any thread may call.
 class PictureReader {
 public:
+  /// For an engine; null where it takes none (`images` is null).
+  static std::unique_ptr<PictureReader> of(const schema::Images *images) {
+    return images ? std::make_unique<PictureReader>(*images, images::PictureDecoder::Options())
+                  : nullptr;
+  }
   PictureReader(const schema::Images &images, images::PictureDecoder::Options options)
       : settings(imageSettings(images)), decoder(std::move(options)) {}
 

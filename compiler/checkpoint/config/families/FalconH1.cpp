@@ -28,12 +28,10 @@ static void readFactors(JsonFields &fields, std::string_view key, std::span<doub
 }
 
 static void readSpace(JsonFields &fields, const ConfigDraft &config, StateSpace &space) {
-  StateSpaceDefaults absent = {.heads = 128, .stateDim = 256, .columns = 1024};
-  if (fields.isNull("mamba_d_ssm"))
-    absent.columns = 0;
-  else
-    absent.columns = fields.unsignedIntegerOr("mamba_d_ssm", 1024, 1, ModelConfig::widest);
-  readStateSpace(fields, config, space, absent);
+  constexpr std::string_view columns = "mamba_d_ssm";
+  readStateSpace(
+      fields, config, space,
+      fields.isNull(columns) ? 0 : fields.unsignedIntegerOr(columns, 1024, 1, ModelConfig::widest));
   space.outputBias = fields.booleanOr("projectors_bias", false);
   const bool normFirst = fields.booleanOr("mamba_norm_before_gate", true);
   space.norm = !fields.booleanOr("mamba_rms_norm", false) ? StateSpaceNorm::None

@@ -10,8 +10,7 @@ namespace ingot::checkpoint::families {
 static constexpr FlagKey flags[] = {kAttentionBias};
 
 static void readOwn(JsonFields &fields, ConfigDraft &config) {
-  readStateSpace(fields, config, std::get<StateSpace>(*config.other),
-                 {.heads = 128, .stateDim = 256});
+  readStateSpace(fields, config, std::get<StateSpace>(*config.other));
   const uint64_t shared =
       fields.unsignedIntegerOr("shared_intermediate_size", 1024, 1, ModelConfig::widest);
   config.mlp.innerSize = shared;
@@ -34,7 +33,8 @@ constinit const Family graniteHybrid = {
     .architecture = "GraniteMoeHybridForCausalLM",
     .form = form,
     .layers = {.other = StateSpace{},
-               .otherType = "mamba",
+               .otherType = "linear_attention",
+               .hasOldTypes = true,
                .mlp = {.fusedGateUp = true},
                .experts = Experts{.storage = ExpertStorage::Halves,
                                   .stacks = "block_sparse_moe",

@@ -21,8 +21,8 @@ static constexpr std::string_view refused[] = {"attention_bias"};
 /// What the types of layers stand for, as letters or words.
 static std::optional<char> kindOf(std::string_view type) {
   constexpr std::pair<std::string_view, char> words[] = {
-      {"linear_attention", 'M'}, {"mamba", 'M'}, {"full_attention", '*'},
-      {"attention", '*'},        {"mlp", '-'},   {"moe", 'E'}};
+      {"linear_attention", 'M'}, {"full_attention", '*'}, {"mlp", '-'}, {"moe", 'E'}};
+  type = newTypeOf(type);
   for (const auto &[word, kind] : words)
     if (type == word || type == std::string_view(&kind, 1))
       return kind;
@@ -108,7 +108,7 @@ constinit const Family nemotronH = {
                        .feedForwardNorm = "norm",
                        .beginnings = beginnings}},
     .layers = {.other = StateSpace{},
-               .otherType = "mamba",
+               .otherType = "linear_attention",
                .mlp = {.activation = Activation::Relu2, .isGated = false},
                .experts = experts()},
     .json = {.positions = 4096,

@@ -18,28 +18,20 @@ inline void readStepLimits(JsonFields &fields, StateSpace &space) {
   space.most = std::min((*given)[1], space.most);
 }
 
-/// What absent keys mean.
-struct StateSpaceDefaults {
-  uint64_t heads = 128, stateDim = 256;
-  uint64_t columns = 0; ///< of all heads; 0: mamba_expand times the model's
-};
-
-/// Reads the state space that layers of `config` have.
+/// Reads the state space that layers of `config` have. `columns`: of all heads; 0: mamba_expand
+/// times the model's.
 inline void readStateSpace(JsonFields &fields, const ConfigDraft &config, StateSpace &space,
-                           StateSpaceDefaults absent) {
-  space.heads = fields.unsignedIntegerOr("mamba_n_heads", absent.heads, 1, ModelConfig::mostHeads);
-  const uint64_t columns =
-      absent.columns != 0
-          ? absent.columns
-          : config.hiddenSize *
-                fields.unsignedIntegerOr("mamba_expand", 2, 1,
-                                         ModelConfig::widest / config.hiddenSize + 1);
+                           uint64_t columns = 0) {
+  space.heads = fields.unsignedIntegerOr("mamba_n_heads", 128, 1, ModelConfig::mostHeads);
+  if (columns == 0)
+    columns =
+        config.hiddenSize *
+        fields.unsignedIntegerOr("mamba_expand", 2, 1, ModelConfig::widest / config.hiddenSize + 1);
   space.headDim = columns / space.heads;
   if (!fields.isText("mamba_d_head", "auto"))
     space.headDim = fields.unsignedIntegerOr("mamba_d_head", space.headDim, 1, columns);
   space.groups = fields.unsignedIntegerOr("mamba_n_groups", 1, 1, space.heads);
-  space.stateDim =
-      fields.unsignedIntegerOr("mamba_d_state", absent.stateDim, 1, StateSpace::widestState);
+  space.stateDim = fields.unsignedIntegerOr("mamba_d_state", 256, 1, StateSpace::widestState);
   space.taps = fields.unsignedIntegerOr("mamba_d_conv", 4, 2, ShortConv::mostTaps);
   space.convBias = fields.booleanOr("mamba_conv_bias", true);
   space.bias = space.outputBias = fields.booleanOr("mamba_proj_bias", false);
