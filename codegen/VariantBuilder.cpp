@@ -33,7 +33,7 @@ engine::SumsAttr codegen::rowSums(llm::CombineOp op) {
 void VariantBuilder::attention(llm::AttentionOp op) {
   llm::KvType cache = op.getCache().getType();
   this->cache(cache);
-  integer("query_heads", llm::columnsOf(op.getQuery()) / cache.getHeadDim());
+  integer("query_heads", op.queryHeads());
   type("query_type", op.getQuery());
   type("result_type", op.getResult());
   real("scale", op.getScale());
@@ -44,6 +44,10 @@ void VariantBuilder::attention(llm::AttentionOp op) {
   type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
   if (op.getReaches())
     integer("reaches", 1);
+  if (op.getRotary()) {
+    integer("rotary_columns", cache.getHeadDim() - cache.getValueDim());
+    type("rotary_type", op.getRotary());
+  }
 }
 
 void VariantBuilder::encoderAttention(llm::EncoderAttentionOp op) {

@@ -132,7 +132,7 @@ public:
   }
 
   /// The constants that all attention templates share. Absent: window 0, chunked 0, softcap 0,
-  /// sinks 0; reaches are stated only where there are any.
+  /// sinks 0; reaches and rotary columns are stated only where there are any.
   void attention(llm::AttentionOp op);
 
   /// The constants of llm.encoder_attention, but for its tiles.
@@ -176,11 +176,16 @@ public:
   /// The constants of the fused forms of llm.norm, and its tiles.
   void norm(llm::NormOp op);
 
-  /// The next axis of the grid gets a tile per `each` rows of `tensor`.
-  void rowsOf(mlir::Value tensor, int64_t each = 1) {
+  /// The next axis of the grid gets a tile per `each` rows of `tensor`; of those of `parts`, which
+  /// have equally many of them, one after the other.
+  void rowsOf(mlir::Value tensor, int64_t each = 1, int64_t parts = 1) {
     auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
-    std::string rows = llm::rowsOf(type).getText().str();
-    extent(each == 1 ? rows : "(" + rows + ") ceildiv " + std::to_string(each));
+    std::string rows = llm::rowsOf(type).getText().str(), count = std::to_string(parts);
+    if (parts != 1)
+      rows = "(" + rows + ") floordiv " + count;
+    if (each != 1)
+      rows = "(" + rows + ") ceildiv " + std::to_string(each);
+    extent(parts == 1 ? rows : "(" + rows + ") * " + count);
   }
 
   /// The next axis of the grid gets `tiles` tiles.

@@ -160,6 +160,8 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.integer("result_columns", columns);
   variant.integer("tile_columns", kMatmulTileColumns);
   variant.integer("experts", op.getOrder() ? op.experts() : 0);
+  if (op.getHeads())
+    variant.integer("heads", op.experts());
   variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("input_scales", op.getInputScales() ? llm::columnsOf(op.getInputScales()) : 0);
   variant.integer("sum_group", op.getSums().value_or(ownSums(op)).getGroup());
@@ -283,7 +285,6 @@ static FailureOr<KernelVariant> kernelFor(llm::LatentAppendOp op) {
 
 static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   llm::KvType cache = op.getCache().getType();
-  int64_t heads = llm::columnsOf(op.getQuery()) / cache.getHeadDim();
   engine::SumsAttr sums = op.getSums().value_or(ownSums(op));
   if (sums.getWidth() > kMostPositions || sums.getUnit() == SumUnit::Integers)
     return decline(op) << "it adds no " << sums.text();
@@ -293,7 +294,7 @@ static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   variant.integer("value_stride", cache.getLatent() ? cache.getHeadDim() : cache.getValueDim());
   variant.integer("fp8", op.getFp8() ? 1 : 0);
   variant.rowsOf(op.getResult());
-  variant.tiles(heads);
+  variant.tiles(op.queryHeads());
   return takeWithSums(variant, op, 4 * (sums.getSegment() + 2 * cache.getValueDim()));
 }
 

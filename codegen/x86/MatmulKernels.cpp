@@ -38,12 +38,14 @@ constexpr struct {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// The most of the dim that counts rows for which `tiling` is meant. With experts its rows are
-/// those of one of them; single rows pay as long as hardly any expert has two.
+/// those of one of them, or of one head; single rows pay as long as hardly any expert has two.
 int64_t mostRows(const Tiling &tiling, llm::MatmulOp op) {
+  int64_t each = rowDimOf(op, op.getResult())->each;
+  if (op.getHeads() && tiling.most != INT64_MAX)
+    return std::max<int64_t>(tiling.most * op.experts() / each, 1);
   if (!op.getOrder() || tiling.most == INT64_MAX)
     return tiling.most;
   constexpr int64_t sparse = 4;
-  int64_t each = rowDimOf(op, op.getResult())->each;
   int64_t most =
       tiling.most == 1 ? op.experts() / (sparse * each) : tiling.most * op.experts() / each;
   return std::max<int64_t>(most, 1);
@@ -93,7 +95,7 @@ static int64_t columnsOf(const Tiling &tiling, llm::MatmulOp op) {
 
 /// Whether a block's rows of the input do not follow each other.
 static bool gathersRows(llm::MatmulOp op) {
-  return op.getOrder() || llm::rowsFor(op.getType(), typeOf(op.getInput())) != 1;
+  return op.getOrder() || op.getHeads() || llm::rowsFor(op.getType(), typeOf(op.getInput())) != 1;
 }
 
 static llvm::StringRef templateDigest(const X86Features &has, llvm::StringRef name) {
@@ -120,6 +122,8 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   variant.integer("rows_dim", rows.index);
   variant.integer("rows_each", rows.each);
   variant.integer("experts", op.getOrder() ? op.experts() : 0);
+  if (op.getHeads())
+    variant.integer("heads", op.experts());
   variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("n", llm::columnsOf(op.getResult()));
   variant.integer("panels", panels);
@@ -141,7 +145,7 @@ static KernelVariant matmulKernel(llm::MatmulOp op, int64_t tileRows, int64_t ti
   if (op.getOrder())
     variant.extent(groupTiles(op.getResult(), op.experts(), tileRows));
   else
-    variant.rowsOf(op.getResult(), tileRows);
+    variant.rowsOf(op.getResult(), tileRows, op.experts());
   KernelVariant kernel = variant.take(method.scratchBytes(sizes));
   kernel.sums = method.sums(op, has);
   // Right for more rows, but nothing that anyone should run.

@@ -245,6 +245,20 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr>, Kernel
   return std::nullopt;
 }
 
+static Declined addKernels(llm::LatentAppendOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  llm::KvType cache = op.getCache().getType();
+  VariantBuilder variant("LatentAppend", op.getContext());
+  variant.cache(cache);
+  variant.integer("value_dim", cache.getValueDim());
+  variant.type("latent_type", op.getLatent());
+  variant.type("rotary_type", op.getRotary());
+  variant.integer("static_scales", 0);
+  variant.rowsOf(op.getLatent());
+  // One key, written in whole vectors.
+  kernels.push_back(variant.take(4 * int64_t(llvm::alignTo(cache.getHeadDim() + 16, 16))));
+  return std::nullopt;
+}
+
 /// The widest products of bf16 that the target has.
 static x86::AttentionMethod widestMethod(const X86Features &has) {
   return has.amx ? x86::TileAttention : has.bf16 ? x86::PairAttention : x86::FloatAttention;
@@ -254,7 +268,9 @@ static x86::AttentionMethod widestMethod(const X86Features &has) {
 static x86::AttentionMethod attentionMethod(llm::AttentionOp op, const X86Features &has) {
   llm::KvType cache = op.getCache().getType();
   bool fits = typeOf(op.getQuery()).getElementType().isBF16() && cache.getElement().isBF16() &&
-              cache.getHeadDim() % (x86::amxRowBytes / 2) == 0;
+              cache.getHeadDim() % (x86::amxRowBytes / 2) == 0 &&
+              cache.getValueDim() % x86::amxRows == 0 &&
+              (!op.getRotary() || typeOf(op.getRotary()).getElementType().isBF16());
   return !fits ? x86::FloatAttention : widestMethod(has);
 }
 
@@ -266,20 +282,34 @@ static SumsAttr attentionSums(Operation *op, x86::AttentionMethod method) {
                        tiles ? x86::amxRowBytes / 2 : 2, 0, x86::attentionSegment, /*parts=*/2);
 }
 
+/// Query heads of a tile: those of a KV head, or of a latent cache, where these are all there are,
+/// a part, so that the few tokens of a decode occupy many threads.
+static int64_t tileHeads(llm::AttentionOp op, int64_t rows) {
+  llm::KvType cache = op.getCache().getType();
+  int64_t heads = op.queryHeads() / cache.getHeads();
+  if (!cache.getLatent())
+    return heads;
+  int64_t parts =
+      std::max<int64_t>(llvm::divideCeil(heads, std::max<int64_t>(rows, x86::amxRows)), 2);
+  while (parts < heads && heads % parts != 0)
+    ++parts;
+  return heads / std::min(parts, heads);
+}
+
 static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
                                      x86::AttentionMethod method) {
   llm::KvType cache = op.getCache().getType();
-  int64_t heads = llm::columnsOf(op.getQuery()) / cache.getHeadDim();
-  int64_t headsPerKvHead = heads / cache.getHeads();
-  int64_t tokens = std::max<int64_t>(rows / headsPerKvHead, 1);
+  int64_t heads = tileHeads(op, rows), tokens = std::max<int64_t>(rows / heads, 1);
   VariantBuilder variant("Attention", op.getContext());
   variant.attention(op);
+  variant.integer("value_dim", cache.getValueDim());
+  variant.integer("value_stride", cache.getLatent() ? cache.getHeadDim() : cache.getValueDim());
+  variant.integer("tile_heads", heads);
   variant.integer("tile_tokens", tokens);
   variant.integer("method", method);
-  variant.tiles(cache.getHeads());
+  variant.tiles(op.queryHeads() / heads);
   variant.rowsOf(op.getResult(), tokens);
-  x86::AttentionScratch scratch = {tokens * headsPerKvHead, cache.getHeadDim(), method,
-                                   cache.getHeadDim()};
+  x86::AttentionScratch scratch = {tokens * heads, cache.getHeadDim(), method, cache.getValueDim()};
   KernelVariant kernel = variant.take(scratch.bytes());
   kernel.sums = attentionSums(op, method);
   return kernel;
@@ -291,8 +321,6 @@ static Declined addAttention(llm::AttentionOp op, llvm::ArrayRef<RangeAttr> decl
                              sequences = plainRowDimOf(op.getBlockTable());
   if (!rows || !sequences)
     return "its rows and sequences must be dims";
-  if (!op.getCache().getType().isUniform())
-    return kOtherWidths;
   if (op.getFp8())
     return "the target has no FP8 products";
   int64_t most = mostOf(declared, *rows);
@@ -442,8 +470,8 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
           .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
-                llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp,
-                llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
+                llm::LatentAppendOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp,
+                llm::CausalConvOp, llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
               [&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();

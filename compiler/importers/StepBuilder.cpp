@@ -742,7 +742,7 @@ Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t wi
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   return llm::AttentionOp::create(
       builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
-      sinks, onlyBack ? Value() : reaches, f32(scale),
+      sinks, onlyBack ? Value() : reaches, Value(), f32(scale),
       window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
       window && isChunk ? builder.getUnitAttr() : UnitAttr(),
       softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());

@@ -116,13 +116,31 @@ static LogicalResult verifySegments(Operation *op, std::optional<engine::SumsAtt
   return success();
 }
 
+int64_t AttentionOp::queryHeads() {
+  KvType cache = getCache().getType();
+  return columnsOf(getQuery()) / (getRotary() ? cache.getValueDim() : cache.getHeadDim());
+}
+
+/// A query in two parts, as keys of the cache are.
+static LogicalResult verifyRotary(AttentionOp op) {
+  KvType cache = op.getCache().getType();
+  if (!cache.getLatent() || op.getFp8())
+    return op.emitOpError() << "takes a query in two parts over a latent cache, and without fp8";
+  const int64_t rotary = cache.getHeadDim() - cache.getValueDim();
+  if (columnsOf(op.getRotary()) != op.queryHeads() * rotary ||
+      !sameRows(typeOf(op.getRotary()), typeOf(op.getQuery())))
+    return op.emitOpError() << "rotary must have " << rotary << " columns for each query head";
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   KvType cache = getCache().getType();
-  int64_t columns = columnsOf(getQuery());
-  if (columns % (cache.getHeads() * cache.getHeadDim()) != 0)
+  const int64_t each = getRotary() ? cache.getValueDim() : cache.getHeadDim();
+  if (columnsOf(getQuery()) % (cache.getHeads() * each) != 0)
     return emitOpError() << "query heads must be a multiple of the cache's heads";
-  if (int64_t result = columns / cache.getHeadDim() * cache.getValueDim();
-      columnsOf(getResult()) != result)
+  if (getRotary() && failed(verifyRotary(*this)))
+    return failure();
+  if (int64_t result = queryHeads() * cache.getValueDim(); columnsOf(getResult()) != result)
     return emitOpError() << "result must have " << result << " columns";
   if (getFp8() && !isa<Float8E4M3FNType>(cache.getElement()))
     return emitOpError() << "fp8 needs a cache of f8E4M3FN";
@@ -138,7 +156,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "needs a reach for each row of the query";
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
     return emitOpError() << "softcap must be positive";
-  if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(columns / cache.getHeadDim()))
+  if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(queryHeads()))
     return emitOpError() << "sinks must be one value for each query head";
   return verifySegments(*this, getSums());
 }

@@ -119,6 +119,9 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
     tokens of a picture do to all of it; the cache has what lies between by then. A window begins
     where it does without, and has no end.
 
+    Over a latent cache a query head may be in two parts: of `query` the first valueDim columns, and
+    of `rotary` the others, as llm.latent_append takes keys.
+
     With `fp8` both products have e4m3 on both sides: the query is scaled to e4m3 per token and head
     as by llm.quantize_activation; so are, after they are multiplied by the values' scales, the
     weights of each token and head over runs of 64 positions. The sum of weights is that before.
@@ -126,17 +129,21 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
   let arguments = (ins Llm_Activation:$query, Llm_IndexTensor:$positions,
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
                        Llm_KvType:$cache, Optional<Llm_Activation>:$sinks,
-                       Optional<Llm_IndexTensor>:$reaches, F32Attr:$scale,
-                       OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
+                       Optional<Llm_IndexTensor>:$reaches, Optional<Llm_Activation>:$rotary,
+                       F32Attr:$scale, OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8,
                        OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)? (`reaches` `(` $reaches^ `:` type($reaches) `)`)?
+    (`rotary` `(` $rotary^ `:` type($rotary) `)`)?
     `scale` $scale (`window` $window^)? (`chunked` $chunked^)? (`softcap` $softcap^)?
     (`fp8` $fp8^)? (`sums` $sums^)? attr-dict `:` type($query) `,` type($positions) `,`
     type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    int64_t queryHeads();
   }];
   let hasVerifier = 1;
 }

@@ -133,6 +133,13 @@ LogicalResult JoinRowsOp::verify() {
   return success();
 }
 
+LogicalResult SplitRowsOp::verify() {
+  const int64_t parts = rowsFor(typeOf(getResult()), typeOf(getInput()));
+  if (parts < 1 || columnsOf(getInput()) != parts * columnsOf(getResult()))
+    return emitOpError() << "result must have some rows for each of the input, as wide in all";
+  return success();
+}
+
 LogicalResult PlaceRowsOp::verify() {
   if (!sameRows(typeOf(getPlaces()), typeOf(getRows())) || typeOf(getPlaces()).getRank() != 1)
     return emitOpError() << "needs one place for each row";

@@ -176,6 +176,19 @@ def Llm_JoinRowsOp : Llm_Op<"join_rows", [Pure, Llm_MovesElements]> {
   let hasVerifier = 1;
 }
 
+def Llm_SplitRowsOp : Llm_Op<"split_rows", [Pure, Llm_MovesElements]> {
+  let summary = "The reverse of llm.join_rows: parts of a row as rows, a view of the same memory";
+  let description = [{
+    ```mlir
+    %1 = llm.split_rows %0 : tensor<?x192xf32, "E"> -> tensor<?x48xf32, "E * 4">
+    ```
+  }];
+  let arguments = (ins Llm_Activation:$input);
+  let results = (outs Llm_Activation:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Llm_GatherColumnsOp : Llm_Op<"gather_columns", [Pure, Llm_MovesElements, Llm_RowIndependent]> {
   let summary = "result[t,k] = input[t, columns[k]]: what a weight with reordered columns reads";
   let arguments = (ins Llm_Activation:$input, Llm_IndexTensor:$columns);

@@ -20,7 +20,9 @@ void LlmDialect::addMatmulOps() {
       >();
 }
 
-int64_t MatmulOp::experts() { return getStarts() ? typeOf(getStarts()).getDimSize(0) - 1 : 1; }
+int64_t MatmulOp::experts() {
+  return getStarts() ? typeOf(getStarts()).getDimSize(0) - 1 : int64_t(getHeads().value_or(1));
+}
 
 int64_t MatmulOp::expertRows() { return typeOf(getWeight()).getDimSize(0) / experts(); }
 
@@ -37,6 +39,20 @@ static LogicalResult verifyGroups(MatmulOp op) {
   int64_t columns = result.getShape().back() * (op.getPairOffset() ? 2 : 1);
   if (typeOf(op.getWeight()).getDimSize(0) != op.experts() * columns)
     return op.emitOpError() << "weight must have a row for each expert and column of the result";
+  return success();
+}
+
+/// What `heads` ask of a product besides.
+static LogicalResult verifyHeads(MatmulOp op) {
+  auto heads = int64_t(*op.getHeads());
+  if (op.getOrder())
+    return op.emitOpError() << "has heads or groups, not both";
+  const int64_t columns = columnsOf(op.getResult()) * (op.getPairOffset() ? 2 : 1);
+  if (heads < 1 || typeOf(op.getWeight()).getDimSize(0) != heads * columns)
+    return op.emitOpError() << "weight must have a row for each head and column of the result";
+  std::optional<RowCount> rows = rowCountOf(typeOf(op.getResult()));
+  if (!rows || rows->factor % heads != 0)
+    return op.emitOpError() << "result must have rows for each of the " << heads << " heads";
   return success();
 }
 
@@ -61,6 +77,8 @@ LogicalResult MatmulOp::verify() {
   if (static_cast<bool>(getOrder()) != static_cast<bool>(getStarts()))
     return emitOpError() << "order and starts go together";
   if (getOrder() && failed(verifyGroups(*this)))
+    return failure();
+  if (getHeads() && failed(verifyHeads(*this)))
     return failure();
   if (!getOrder() && !sameRows(input, result))
     return emitOpError() << "result must have the input's rows";

@@ -37,6 +37,9 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     order[starts[e]] to order[starts[e + 1] - 1], it is among. An input with a row for k rows of the
     result is read k times: row r reads row r / k. There is no padding then.
 
+    With `heads` H the weight is a stack of H heads' weights, and row r of the result is the product
+    with that of head r mod H: rows are those of [T, H * K] as [T * H, K] (llm.split_rows).
+
     ```mlir
     %y = llm.matmul %x, %w with(%b : tensor<768xf32>)
         : tensor<?x256xf32, "T">, tensor<768x256xbf16> -> tensor<?x768xf32, "T"> {
@@ -52,15 +55,17 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
                        Variadic<AnyRankedTensor>:$epilogue_operands,
                        Optional<Llm_IndexTensor>:$order, Optional<Llm_IndexTensor>:$starts,
                        OptionalAttr<Llm_EncodingAttr>:$encoding,
-                       OptionalAttr<I64Attr>:$pair_offset, OptionalAttr<Engine_SumsAttr>:$sums);
+                       OptionalAttr<I64Attr>:$pair_offset, OptionalAttr<I64Attr>:$heads,
+                       OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
   let regions = (region AnyRegion:$epilogue);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$input,
       "const ::ingot::llm::EncodedWeight &":$weight, CArg<"::mlir::Value", "{}">:$inputScales,
       CArg<"::mlir::ValueRange", "{}">:$operands, CArg<"::mlir::Value", "{}">:$order,
-      CArg<"::mlir::Value", "{}">:$starts, CArg<"::mlir::IntegerAttr", "{}">:$pairOffset), [{
+      CArg<"::mlir::Value", "{}">:$starts, CArg<"::mlir::IntegerAttr", "{}">:$pairOffset,
+      CArg<"::mlir::IntegerAttr", "{}">:$heads), [{
     build($_builder, $_state, result, input, weight.values, inputScales, weight.parts(), operands,
-          order, starts, weight.encoding, pairOffset, ::ingot::engine::SumsAttr());
+          order, starts, weight.encoding, pairOffset, heads, ::ingot::engine::SumsAttr());
   }]>];
   let assemblyFormat = [{
     $input `,` $weight (`input_scales` `(` $input_scales^ `:` type($input_scales) `)`)?
@@ -68,11 +73,11 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     (`pair_offset` $pair_offset^)? (`sums` $sums^)?
     (`with` `(` $epilogue_operands^ `:` type($epilogue_operands) `)`)?
     (`groups` `(` $order^ `,` $starts `:` type($order) `,` type($starts) `)`)?
-    attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?
+    (`heads` $heads^)? attr-dict `:` type($input) `,` type($weight) `->` type($result) ($epilogue^)?
   }];
   let extraClassDeclaration = [{
     ::mlir::OpOperand &getStoredMutable() { return getWeightMutable(); }
-    /// Weights that are stacked: experts with groups, 1 without.
+    /// Weights that are stacked: experts with groups, heads with these, otherwise 1.
     int64_t experts();
     /// Rows of the weight that belong to one of them.
     int64_t expertRows();

@@ -18,7 +18,7 @@ static std::string obstacle(ArrayRef<llm::MatmulOp> products) {
     if (product.getInput() != first.getInput() ||
         product.getInputScales() != first.getInputScales())
       return "the products read different inputs";
-    if (product.getOrder())
+    if (product.getOrder() || product.getHeads())
       return "the weights are stacked by expert";
     StringRef reason = stackObstacle(first.getEncodedWeight(), product.getEncodedWeight());
     if (!reason.empty())

@@ -42,8 +42,8 @@ std::string ingot::productOf(Operation *op) {
     if (encoding.getScales() != kPlainScales)
       stream << ".s" << typeOf(matmul.getEncodedWeight().scales).getElementTypeBitWidth();
   }
-  if (matmul.getOrder())
-    stream << ".experts" << matmul.experts();
+  if (matmul.getOrder() || matmul.getHeads())
+    stream << (matmul.getHeads() ? ".heads" : ".experts") << matmul.experts();
   return text;
 }
 
@@ -54,14 +54,16 @@ llvm::SmallVector<NamedAttribute> ingot::workFacts(Operation *op) {
     facts.push_back(builder.getNamedAttr(key, builder.getStringAttr(value)));
   };
   // A row of a product takes a multiplication and an addition per weight; a position of attention
-  // twice as much per column of the query: q . k and p . v.
+  // as much per column of a query head and of its result: q . k and p . v.
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](llm::MatmulOp matmul) {
         int64_t weights = matmul.expertRows() * llm::columnsOf(matmul.getInput());
         state("product", productOf(op));
         int64_t each = 1;
+        std::optional<llm::RowCount> rows = llm::rowCountOf(matmul.getType());
+        if (matmul.getHeads())
+          each = rows->factor;
         if (matmul.getOrder()) {
-          std::optional<llm::RowCount> rows = llm::rowCountOf(matmul.getType());
           each = rows ? rows->factor : 1;
           state("experts", llvm::Twine(matmul.experts()));
           state("experts_per_row", llvm::Twine(each));
@@ -69,7 +71,9 @@ llvm::SmallVector<NamedAttribute> ingot::workFacts(Operation *op) {
         state("operations_per_row", llvm::Twine(2 * weights * each));
       })
       .Case([&](llm::AttentionOp attention) {
-        state("operations_per_position", llvm::Twine(4 * llm::columnsOf(attention.getQuery())));
+        llm::KvType cache = attention.getCache().getType();
+        state("operations_per_position",
+              llvm::Twine(2 * attention.queryHeads() * (cache.getHeadDim() + cache.getValueDim())));
       })
       .Case(
           [&](llm::EmbedOp embed) { state("weight_bytes_per_row", llvm::Twine(rowBytes(embed))); });

@@ -246,10 +246,10 @@ private:
         bufferOps[buffer.getValue()].setTapAttr(boundary.getSegmentAttr());
         SegmentOp::create(instructions, op.getLoc(), boundary.getSegmentAttr(), buffer);
         open = false;
-      } else if (auto join = dyn_cast<llm::JoinRowsOp>(op)) {
-        if (valueBuffers.count(join.getResult()))
+      } else if (isa<llm::JoinRowsOp, llm::SplitRowsOp>(op)) {
+        if (valueBuffers.count(op.getResult(0)))
           return op.emitOpError() << "a view of other memory cannot be a result";
-        valueBuffers[join.getResult()] = valueBuffers[join.getInput()];
+        valueBuffers[op.getResult(0)] = valueBuffers[op.getOperand(0)];
       } else {
         if (failed(launch(instructions, op)))
           return failure();

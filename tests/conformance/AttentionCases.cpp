@@ -28,9 +28,13 @@ struct Layer {
   bool stale = false;             ///< the cache has NaN where nothing was written yet
   int64_t valueDim = 0;           ///< columns of a head of v; 0: as of k
   bool latent = false;            ///< values are the first columns of keys
+  bool parts = false;             ///< a query is in two parts, as keys of a latent cache are
   std::vector<int64_t> axes = {}; ///< of the frequencies of a rotation
   bool reaches = false;           ///< tokens of pictures see the rest of them
 
+  /// Columns of a query head that stand with the others, and of the part behind.
+  int64_t queryColumns() const { return parts ? valueDim : headDim; }
+  int64_t rotaryColumns() const { return headDim - queryColumns(); }
   int64_t kvColumns() const { return kvHeads * headDim; }
   int64_t valueColumns() const { return valueDim ? valueDim : headDim; }
   std::string cacheType() const {
@@ -41,7 +45,7 @@ struct Layer {
   std::string name() const {
     return formatv("{0}_{1}_{2}_{3}x{4}", activation, cache, heads, kvHeads, headDim).str() +
            (valueDim ? "_v" + std::to_string(valueDim) : "") + (latent ? "_latent" : "") +
-           (staticScales ? "_static" : "");
+           (parts ? "_parts" : "") + (staticScales ? "_static" : "");
   }
   /// The parameter of static scales, argument 5, and how operations take it.
   std::string scalesParameter() const {
@@ -145,7 +149,7 @@ static Case latentAppendCase(const Layer &layer) {
               rotary = activation(rotaryColumns, layer.activation);
   Case built;
   built.name = "latent_append_" + layer.name();
-  built.referenceOnly = true;
+  built.nativeOnly = true;
   built.plain = "func.func @f(%l: " + latent + ", %r: " + rotary + ", " + kIndexParameters +
                 ", %c: " + layer.cacheType() +
                 ") {\n  llm.latent_append %l, %r at %p, %s, %b into %c : " + latent + ", " +
@@ -281,12 +285,14 @@ static double valueScale(const Layer &layer, const Inputs &inputs, int64_t seque
 }
 
 /// The query of a head, in e4m3 where the layer says so.
-static std::vector<double> queryOf(const Layer &layer, const HostTensor &query, int64_t token,
+static std::vector<double> queryOf(const Layer &layer, const Inputs &inputs, int64_t token,
                                    int64_t head) {
   std::vector<double> values;
   float amax = 0;
+  const int64_t own = layer.queryColumns(), rotary = layer.rotaryColumns();
   for (int64_t i = 0; i < layer.headDim; ++i) {
-    values.push_back(query.at(token, head * layer.headDim + i));
+    values.push_back(i < own ? inputs.arguments[0].tensor.at(token, head * own + i)
+                             : inputs.arguments[4].tensor.at(token, head * rotary + i - own));
     amax = std::max(amax, float(std::abs(values.back())));
   }
   float scale = amax > 0 ? amax / 448.0f : 1.0f;
@@ -323,12 +329,13 @@ static void roundWeights(size_t first, const std::vector<double> &scales,
 /// Softmax attention of one head of one token in double precision.
 static void attend(const Layer &layer, const Inputs &inputs, const std::vector<double> &cache,
                    int64_t token, int64_t head, std::vector<Expected> &expected) {
-  std::vector<double> query = queryOf(layer, inputs.arguments[0].tensor, token, head);
+  std::vector<double> query = queryOf(layer, inputs, token, head);
   auto position = int64_t(inputs.arguments[1].tensor.at(token));
   auto sequence = int64_t(inputs.arguments[2].tensor.at(token));
   int64_t kvHead = head / (layer.heads / layer.kvHeads);
   std::vector<double> weights, scales;
-  double sink = layer.sinks.empty() ? -INFINITY : inputs.arguments[4].tensor.at(head);
+  double sink =
+      layer.sinks.empty() ? -INFINITY : inputs.arguments[layer.parts ? 5 : 4].tensor.at(head);
   double largest = sink;
   int64_t first = layer.window ? std::max<int64_t>(position + 1 - layer.window, 0) : 0;
   if (layer.chunked)
@@ -368,10 +375,12 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
 }
 
 static Case attentionCase(const Layer &layer) {
-  std::string type = activation(layer.heads * layer.headDim, layer.activation),
+  std::string type = activation(layer.heads * layer.queryColumns(), layer.activation),
+              rotary = activation(layer.heads * layer.rotaryColumns(), layer.activation),
               result = activation(layer.heads * layer.valueColumns(), layer.activation);
   Case built;
-  built.referenceOnly = layer.valueDim != 0;
+  built.referenceOnly = layer.valueDim != 0 && !layer.latent;
+  built.nativeOnly = layer.latent;
   built.name =
       "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
       (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
@@ -385,6 +394,10 @@ static Case attentionCase(const Layer &layer) {
   if (layer.reaches) {
     sinksParameter += ", %r: " + kIndex + " {test.role = \"reaches\"}";
     sinksOperand += "reaches(%r : " + kIndex + ") ";
+  }
+  if (layer.parts) {
+    sinksParameter = ", %r: " + rotary + sinksParameter;
+    sinksOperand += "rotary(%r : " + rotary + ") ";
   }
   std::string kind = (layer.window ? formatv("window {0} ", layer.window).str() : "") +
                      (layer.chunked ? "chunked " : "") +
@@ -649,6 +662,16 @@ std::vector<Case> conformance::attentionCases() {
     add(latentAppendCase(latent), {1, 7});
     latent.sinks = std::string(cache) == "i8" ? "f32" : "";
     add(attentionCase(latent), {1, 17});
+    latent.parts = true;
+    add(attentionCase(latent), {1, 17});
+  }
+  // Latents as models have them.
+  for (int64_t heads : {5, 16, 20, 128}) {
+    Layer latent = {heads, 1, 576, heads == 20 ? "f8E4M3FN" : "bf16", "bf16"};
+    latent.valueDim = 512;
+    latent.latent = latent.parts = true;
+    add(attentionCase(latent),
+        heads == 16 ? std::vector<int64_t>{1, 2, 40, 140} : std::vector<int64_t>{3}, heads == 128);
   }
   // Encoders: sequences of one and of many rows, with segments and tiles that are not full.
   add(encoderCase({4, 4, 64, 64, "bf16", "bf16", "bf16", "bf16"}), {1, 2, 70});

@@ -502,6 +502,35 @@ static Case mixtureCase(const Mixture &mixture) {
   return result;
 }
 
+/// Products with a stack of the weights of `heads` whose rows take turns, whose columns are
+/// `product`'s.
+static Case headsCase(const Product &product, int64_t heads) {
+  Product stack = product;
+  stack.columns *= heads;
+  stack.rows = "T * " + std::to_string(heads);
+  Case result;
+  result.name = llvm::formatv("matmul_heads_{0}_{1}_{2}x{3}of{4}", product.input,
+                              product.weight.name, product.columns, product.depth, heads);
+  std::string type = activation(product.columns, product.result, stack.rows);
+  result.plain =
+      wrap(stack, stack.inputParameters() + stack.weightParameters(), type,
+           llvm::formatv("  %y = {0} heads {1}{2}\n", stack.operation(), heads, stack.types(type)));
+  result.oracle = [product, stack, heads](const Inputs &inputs) {
+    size_t next = product.quantized() ? 2 : 1;
+    std::vector<double> weight = weightNumbers(stack, WeightTensors(stack, inputs, next));
+    std::vector<Expected> expected;
+    for (int64_t row = 0; row < inputs.dims.T * heads; ++row)
+      addSums(product, inputs, weight, row, row % heads * product.columns, product.columns,
+              expected);
+    for (Expected &sum : expected)
+      sum = stored(elementType(product.result), sum.value, sum.tolerance);
+    return expected;
+  };
+  result.apart = product.isDetermined() ? 0 : 1;
+  result.nativeOnly = true;
+  return result;
+}
+
 /// up * gate / (1 + |gate|) of the halves of each expert's columns, with the weight's rows
 /// interleaved at the target's offset.
 static Case mixturePairCase(const Mixture &mixture) {
@@ -599,6 +628,11 @@ static void addMixtures(std::vector<Case> &cases) {
   add(mixturePairCase({{"bf16", kBlockFormats[3], "f32", 96, 512}, 5, 2}), {1, 21});
   add(mixturePairCase({{"i8", int8, "f32", 64, 192}, 3, 2}), {1, 21}, true);
   add(mixtureCase({{"i8", kBlockFormats[3], "f32", 48, 512}, 5, 2}), {1, 50});
+  add(headsCase({"f32", kFormats[0], "f32", 48, 24}, 3), {1, 3, 40});
+  add(headsCase({"bf16", bf16, "bf16", 64, 128}, 5), {1, 3, 40, 200});
+  add(headsCase({"bf16", bf16, "bf16", 16, 48}, 16), {1, 17});
+  add(headsCase({"bf16", int4, "bf16", 48, 128}, 4), {1, 50});
+  add(headsCase({"i8", int8, "f32", 48, 128}, 4), {1, 33});
   Product grouped = {"i8", int4, "f32", 48, 128};
   grouped.inputGroup = 64;
   add(mixtureCase({grouped, 5, 2}), {1, 33});

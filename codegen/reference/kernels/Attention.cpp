@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
-// block_table, cache, sinks and reaches where there are any, result.
+// block_table, cache, sinks, reaches and rotary where there are any, result.
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/reference/kernels/Softmax.h"
 
@@ -13,7 +13,9 @@ INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
 INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
 INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
-INGOT_CONST_OR(reaches, 0); ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(reaches, 0);        ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(rotary_columns, 0); ///< of a query head, the last, which stand apart
+INGOT_CONST_OR(rotary_type, 0);
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
@@ -35,15 +37,23 @@ static int64_t firstSeen(int64_t position) {
 struct Query {
   const IngotLaunch *launch;
   const int32_t *table;
-  int64_t first; ///< index of its first element
+  int64_t first; ///< its number among all tokens' heads
   int64_t kvHead;
 
   float queryScale; ///< 1 unless products are of e4m3
 
+  float stored(int64_t i) const {
+    constexpr auto own = [] { return ingot_const_head_dim - ingot_const_rotary_columns; };
+    if (i < own())
+      return loadElement(launch->buffers[0], first * own() + i, ingot_const_query_type);
+    const void *rotary = launch->buffers[5 + ingot_const_sinks + ingot_const_reaches];
+    return loadElement(rotary, first * ingot_const_rotary_columns + i - own(),
+                       ingot_const_rotary_type);
+  }
+
   /// Element `i` of the query, over its scale.
   float element(int64_t i) const {
-    float value = loadElement(launch->buffers[0], first + i, ingot_const_query_type);
-    return ingot_const_fp8 ? floatFromE4m3(e4m3FromFloat(value / queryScale)) : value;
+    return ingot_const_fp8 ? floatFromE4m3(e4m3FromFloat(stored(i) / queryScale)) : stored(i);
   }
 
   KvPlace place(int64_t position) const { return KvPlace::of(launch->buffers[4], table, position); }
@@ -115,7 +125,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[token];
   Query query = {launch,
                  static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0],
-                 (token * ingot_const_query_heads + head) * ingot_const_head_dim,
+                 token * ingot_const_query_heads + head,
                  head / (ingot_const_query_heads / ingot_const_kv_heads), 1.0f};
   int64_t last = position;
   if (ingot_const_reaches) {
@@ -124,7 +134,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   }
   float amax = 0;
   for (int64_t i = 0; ingot_const_fp8 && i < ingot_const_head_dim; ++i) {
-    float value = loadElement(launch->buffers[0], query.first + i, ingot_const_query_type);
+    float value = query.stored(i);
     amax = value > amax ? value : -value > amax ? -value : amax;
   }
   query.queryScale = amax > 0 ? amax / 448.0f : 1.0f;
@@ -145,6 +155,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   }
   int64_t result = (token * ingot_const_query_heads + head) * ingot_const_value_dim;
   for (int64_t i = 0; i < ingot_const_value_dim; ++i)
-    storeElement(launch->buffers[5 + ingot_const_sinks + ingot_const_reaches], result + i,
-                 ingot_const_result_type, total.values[i] / total.sum);
+    storeElement(launch->buffers[5 + ingot_const_sinks + ingot_const_reaches +
+                                 (ingot_const_rotary_columns != 0)],
+                 result + i, ingot_const_result_type, total.values[i] / total.sum);
 }

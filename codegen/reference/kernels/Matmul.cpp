@@ -11,6 +11,7 @@ INGOT_CONST(result_type);
 INGOT_CONST(result_columns);
 INGOT_CONST(tile_columns);
 INGOT_CONST(experts);      ///< with groups; 0: without
+INGOT_CONST_OR(heads, 0);  ///< whose rows take turns, with a weight each; 0: without
 INGOT_CONST(input_share);  ///< rows of the result that read one row of the input
 INGOT_CONST(input_scales); ///< of a row of the input
 
@@ -121,6 +122,8 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     row = order[tile.first];
     firstWeight = tile.expert * ingot_const_result_columns;
   }
+  if (ingot_const_heads)
+    firstWeight = row % ingot_const_heads * ingot_const_result_columns;
   int64_t inputRow = row / ingot_const_input_share;
   const auto *scales = static_cast<const float *>(quantized ? launch->buffers[2] : nullptr);
   void *result = *next;

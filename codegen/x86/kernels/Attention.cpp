@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// llm.attention: a tile is one KV head and `tile_tokens` tokens. Tokens of one sequence that stand
-// side by side share each segment of keys and values, decoded or packed once. Buffers: query,
-// positions, token_sequences, block_table, cache, sinks and reaches where there are any, result.
+// llm.attention: a tile is `tile_heads` query heads of one KV head and `tile_tokens` tokens. Tokens
+// of one sequence that stand side by side share each segment of keys and values, decoded or packed
+// once. Buffers: query, positions, token_sequences, block_table, cache, sinks, reaches and rotary
+// where there are any, result.
 #include "codegen/x86/kernels/AttentionFloats.h"
 #include "codegen/x86/kernels/AttentionPairs.h"
 
@@ -40,7 +41,7 @@ void addSink(const Run &run, int64_t row) {
   float *segment = run.scratch + layout.segment();
   for (int64_t i = 0; i < layout.valueStride(); i += lanes)
     storeVector(segment + i, Floats{});
-  segment[ingot_const_head_dim] = 1;
+  segment[ingot_const_value_dim] = 1;
   merge(run.scratch + layout.total() + row * layout.valueStride(),
         run.scratch + layout.totalMaxima() + row, segment,
         loadElement(run.launch->buffers[5], run.head(row), ingot_const_sink_type),
@@ -59,7 +60,7 @@ void attendRun(const Run &run) {
   for (int64_t i = 0; i < run.tokens; ++i) {
     int32_t seen = run.last(i, run.positions()[i]);
     last = seen > last ? seen : last;
-    int64_t start = run.start(i * headsPerKvHead(), 0);
+    int64_t start = run.start(i * ingot_const_tile_heads, 0);
     first = start < first ? start : first;
   }
   for (int64_t begin = first / attentionSegment * attentionSegment; begin <= last;
@@ -69,9 +70,9 @@ void attendRun(const Run &run) {
   for (int64_t row = 0; row < run.rows(); ++row) {
     if (ingot_const_sinks)
       addSink(run, row);
-    storeQuotients(
-        totals + row * layout.valueStride(), ingot_const_head_dim, ingot_const_result_type,
-        run.launch->buffers[5 + ingot_const_sinks + ingot_const_reaches], run.element(row));
+    storeQuotients(totals + row * layout.valueStride(), ingot_const_value_dim,
+                   ingot_const_result_type, run.result(),
+                   run.numberOf(row) * ingot_const_value_dim);
   }
 }
 
@@ -88,8 +89,9 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     int64_t next = first + 1;
     while (next < end && sequences[next] == sequences[first])
       ++next;
-    attendRun(
-        {launch, launch->tile[0], first, next - first, static_cast<float *>(launch->scratch)});
+    const int64_t head = launch->tile[0] * ingot_const_tile_heads;
+    attendRun({launch, head, head / (ingot_const_query_heads / ingot_const_kv_heads), first,
+               next - first, static_cast<float *>(launch->scratch)});
     first = next;
   }
 }

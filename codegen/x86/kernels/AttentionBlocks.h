@@ -35,7 +35,7 @@ constexpr int64_t encoderBlockRows(AttentionMethod method) {
 struct AttentionScratch {
   int64_t rows, headDim;
   AttentionMethod method;
-  int64_t valueDim; ///< headDim where products are of bf16
+  int64_t valueDim; ///< a multiple of 16 where products are of bf16
 
   constexpr bool pairs() const { return method != FloatAttention; }
   constexpr int64_t paddedRows() const {

@@ -9,17 +9,24 @@ namespace ingot::x86 {
 
 /// Rows of queries as f32, zeros behind them.
 inline void loadQueries(const Run &run) {
-  loadQueries(
-      ingot_const_query_type, run.launch->buffers[0], ingot_const_head_dim, run.rows(),
-      [&](int64_t row) __attribute__((always_inline)) { return run.element(row); }, run.scratch,
-      scratchLayout().queryStride());
+  auto part = [&](int64_t type, const void *from, int64_t columns,
+                  int64_t behind) __attribute__((always_inline)) {
+    loadQueries(
+        type, from, columns, run.rows(),
+        [&](int64_t row) __attribute__((always_inline)) { return run.numberOf(row) * columns; },
+        run.scratch + behind, scratchLayout().queryStride());
+  };
+  const int64_t own = ingot_const_head_dim - ingot_const_rotary_columns;
+  part(ingot_const_query_type, run.launch->buffers[0], own, 0);
+  if (Run::hasRotary())
+    part(ingot_const_rotary_type, run.rotary(), ingot_const_rotary_columns, own);
 }
 
 /// Keys of `count` positions from `begin` on: [positions / 16][headDim][16], zero-padded.
 inline void loadKeys(const Run &run, int64_t begin, int64_t count, float *keys) {
   auto place = [&](int64_t i) __attribute__((always_inline)) { return run.place(begin + i); };
   auto load = [&](const KvPlace &place, int64_t d) __attribute__((always_inline)) {
-    Floats key = x86::load(ingot_const_kv_type, place.keys(), place.element(run.kvHead) + d);
+    Floats key = x86::load(ingot_const_kv_type, place.keys(), run.keyOf(place) + d);
     return kvScaled() ? key * splat(*place.keyScale(run.kvHead)) : key;
   };
   loadKeys(count, ingot_const_head_dim, place, load, keys);
@@ -37,11 +44,10 @@ inline void loadValues(const Run &run, int64_t begin, int64_t count, float *valu
     return Scaled{place, splat(kvScaled() ? *place.valueScale(run.kvHead) : 1.0f)};
   };
   auto load = [&](const Scaled &at, int64_t d) __attribute__((always_inline)) {
-    Floats value =
-        x86::load(ingot_const_kv_type, at.place.values(), at.place.element(run.kvHead) + d);
+    Floats value = x86::load(ingot_const_kv_type, at.place.values(), run.valueOf(at.place) + d);
     return kvScaled() ? value * at.scale : value;
   };
-  loadValues(count, ingot_const_head_dim, place, load, values);
+  loadValues(count, ingot_const_value_dim, place, load, values);
 }
 
 /// Scores of all rows with positions [begin, begin + count).

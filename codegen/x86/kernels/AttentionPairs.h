@@ -11,11 +11,17 @@ namespace ingot::x86 {
 
 /// Queries as they are, [rows][headDim].
 inline void copyQueries(const Run &run) {
-  const char *queries = static_cast<const char *>(run.launch->buffers[0]);
   char *to = reinterpret_cast<char *>(run.scratch);
-  const int64_t bytes = ingot_const_head_dim * 2;
-  for (int64_t row = 0; row < run.rows(); ++row)
-    __builtin_memcpy(to + row * bytes, queries + run.element(row) * 2, bytes);
+  auto copy = [&](const void *from, int64_t columns, int64_t behind) {
+    const int64_t bytes = columns * 2;
+    for (int64_t row = 0; row < run.rows(); ++row)
+      __builtin_memcpy(to + (row * ingot_const_head_dim + behind) * 2,
+                       static_cast<const char *>(from) + run.numberOf(row) * bytes, bytes);
+  };
+  const int64_t own = ingot_const_head_dim - ingot_const_rotary_columns;
+  copy(run.launch->buffers[0], own, 0);
+  if (Run::hasRotary())
+    copy(run.rotary(), ingot_const_rotary_columns, own);
 }
 
 /// Sixteen values of the cache, or columns of a key by twos.
@@ -29,7 +35,7 @@ inline void tileKeys(const Run &run, int64_t begin, int64_t count, char *keys) {
       count, ingot_const_head_dim,
       [&](int64_t i) __attribute__((always_inline)) { return run.place(begin + i); },
       [&](const KvPlace &place, int64_t d) __attribute__((always_inline)) {
-        return loadCached<Floats>(place.keys(), place.element(run.kvHead) + d);
+        return loadCached<Floats>(place.keys(), run.keyOf(place) + d);
       },
       keys);
 }
@@ -37,10 +43,10 @@ inline void tileKeys(const Run &run, int64_t begin, int64_t count, char *keys) {
 /// Values of `count` positions from `begin` on as tiles.
 inline void tileValues(const Run &run, int64_t begin, int64_t count, char *values) {
   tileValues(
-      count, ingot_const_head_dim,
+      count, ingot_const_value_dim,
       [&](int64_t i) __attribute__((always_inline)) { return run.place(begin + i); },
       [&](const KvPlace &place, int64_t d) __attribute__((always_inline)) {
-        return loadCached<Shorts>(place.values(), place.element(run.kvHead) + d);
+        return loadCached<Shorts>(place.values(), run.valueOf(place) + d);
       },
       values);
 }
@@ -81,12 +87,13 @@ inline void weighPairs(const Run &run, int64_t begin, int64_t count, const float
         storeVector(upper + row * stride + i * 2, rounded);
         storeVector(lower + row * stride + i * 2, narrowBf16(weight - widenBf16(rounded)));
       }
-    storeVector(segment + row * layout.valueStride() + ingot_const_head_dim, Floats{sumLanes(sum)});
+    storeVector(segment + row * layout.valueStride() + ingot_const_value_dim,
+                Floats{sumLanes(sum)});
   }
   const int64_t panelBytes = attentionSegment / tileDepth * tileBytes;
   PairTerm first = {upper, stride, amxRowBytes, values, panelBytes}, second = first;
   second.rows = lower;
-  multiplyPairs<2>(run.rows(), layout.rows, {first, second}, depth, ingot_const_head_dim / lanes,
+  multiplyPairs<2>(run.rows(), layout.rows, {first, second}, depth, ingot_const_value_dim / lanes,
                    segment, layout.valueStride());
 }
 

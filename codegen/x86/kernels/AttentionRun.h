@@ -5,7 +5,10 @@
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/x86/kernels/AttentionSegments.h"
 
+INGOT_CONST(value_dim);
+INGOT_CONST(value_stride); ///< elements from one value to the next: of a latent cache, of keys
 INGOT_CONST(query_heads);
+INGOT_CONST(tile_heads); ///< query heads of a tile, of one KV head
 INGOT_CONST(query_type);
 INGOT_CONST(result_type);
 INGOT_CONST(tile_tokens);
@@ -13,23 +16,23 @@ INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
 INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
 INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
-INGOT_CONST_OR(reaches, 0); ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(reaches, 0);        ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(rotary_columns, 0); ///< of a query head, the last, which stand apart
+INGOT_CONST_OR(rotary_type, 0);
 INGOT_REAL(scale);
 INGOT_REAL(softcap); ///< 0: none
 
 namespace ingot::x86 {
 
-inline int64_t headsPerKvHead() { return ingot_const_query_heads / ingot_const_kv_heads; }
-
 inline AttentionScratch scratchLayout() {
-  return {ingot_const_tile_tokens * headsPerKvHead(), ingot_const_head_dim,
-          AttentionMethod(ingot_const_method), ingot_const_head_dim};
+  return {ingot_const_tile_tokens * ingot_const_tile_heads, ingot_const_head_dim,
+          AttentionMethod(ingot_const_method), ingot_const_value_dim};
 }
 
-/// Consecutive tokens of one sequence, for one KV head.
+/// Consecutive tokens of one sequence, for query heads of one KV head.
 struct Run {
   const IngotLaunch *launch;
-  int64_t kvHead, firstToken, tokens;
+  int64_t firstHead, kvHead, firstToken, tokens;
   float *scratch;
 
   const int32_t *positions() const {
@@ -43,25 +46,31 @@ struct Run {
     int32_t reach = static_cast<const int32_t *>(reaches)[firstToken + token];
     return reach > position ? reach : position;
   }
-  int64_t rows() const { return tokens * headsPerKvHead(); }
-  /// Query head of row `row`.
-  int64_t head(int64_t row) const { return kvHead * headsPerKvHead() + row % headsPerKvHead(); }
-  /// Element of the query, and of the result, where row `row` begins.
-  int64_t element(int64_t row) const {
-    int64_t token = firstToken + row / headsPerKvHead();
-    return (token * ingot_const_query_heads + head(row)) * ingot_const_head_dim;
+  int64_t rows() const { return tokens * ingot_const_tile_heads; }
+  int64_t tokenOf(int64_t row) const { return row / ingot_const_tile_heads; }
+  /// Query head of row `row`, and its number among those of all tokens.
+  int64_t head(int64_t row) const { return firstHead + row % ingot_const_tile_heads; }
+  int64_t numberOf(int64_t row) const {
+    return (firstToken + tokenOf(row)) * ingot_const_query_heads + head(row);
   }
+  const void *rotary() const {
+    return launch->buffers[5 + ingot_const_sinks + ingot_const_reaches];
+  }
+  void *result() const {
+    return launch->buffers[5 + ingot_const_sinks + ingot_const_reaches + hasRotary()];
+  }
+  static bool hasRotary() { return ingot_const_rotary_columns != 0; }
   /// How many of `count` positions from `begin` on row `row` attends to; may be below 1.
   int64_t limit(int64_t row, int64_t begin, int64_t count) const {
-    int32_t position = positions()[row / headsPerKvHead()];
-    int64_t seen = last(row / headsPerKvHead(), position) + 1 - begin;
+    int32_t position = positions()[tokenOf(row)];
+    int64_t seen = last(tokenOf(row), position) + 1 - begin;
     return seen < count ? seen : count;
   }
   /// The first of the positions from `begin` on that row `row` attends to, counted from there.
   int64_t start(int64_t row, int64_t begin) const {
     if (ingot_const_window == 0)
       return 0;
-    int64_t position = positions()[row / headsPerKvHead()];
+    int64_t position = positions()[tokenOf(row)];
     int64_t seen = ingot_const_chunked ? position - position % ingot_const_window
                                        : position + 1 - ingot_const_window;
     return seen > begin ? seen - begin : 0;
@@ -70,6 +79,11 @@ struct Run {
   int64_t end(int64_t row, int64_t begin, int64_t count) const {
     int64_t behind = limit(row, begin, count);
     return behind > start(row, begin) ? behind : 0;
+  }
+  /// Element of a place's keys or values where those of the KV head begin.
+  int64_t keyOf(const KvPlace &place) const { return place.element(kvHead); }
+  int64_t valueOf(const KvPlace &place) const {
+    return place.slot(kvHead) * ingot_const_value_stride;
   }
   KvPlace place(int64_t position) const {
     int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[firstToken];

@@ -8,6 +8,7 @@
 INGOT_CONST(rows_dim);     // scalar that counts the rows of the result,
 INGOT_CONST(rows_each);    // so many for each of it
 INGOT_CONST(experts);      // whose weights are stacked, with groups; 0: none
+INGOT_CONST_OR(heads, 0);  // whose rows take turns, with weights stacked; 0: none
 INGOT_CONST(input_share);  // rows of the result that read one row of the input
 INGOT_CONST(n);            // columns of the result
 INGOT_CONST(panels);       // 16-row panels of the weight, of one expert
@@ -75,7 +76,9 @@ inline int64_t groupCount() { return (ingot_const_k + groupWidth() - 1) / groupW
 inline bool hasExactBlocks() { return ingot_const_exact_blocks != 0; }
 
 /// Whether rows of the input do not follow each other.
-inline bool isGathered() { return ingot_const_experts || ingot_const_input_share != 1; }
+inline bool isGathered() {
+  return ingot_const_experts || ingot_const_heads || ingot_const_input_share != 1;
+}
 
 /// Groups of a block of scale codes.
 inline int64_t blockGroups() { return kSuperColumns / groupWidth(); }

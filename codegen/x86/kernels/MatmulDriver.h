@@ -22,7 +22,7 @@ namespace ingot::x86 {
 /// The part of the product that one tile computes.
 struct Block {
   Rows rows;
-  int64_t expert, panel, panels; ///< panels of the expert's
+  int64_t expert, panel, panels; ///< panels of the expert's, or head's
 
   /// The first panel of the weight.
   int64_t weightPanel() const { return expert * ingot_const_panels + panel; }
@@ -66,12 +66,15 @@ inline Block blockOf(const IngotLaunch *launch, const Arguments &arguments) {
   if (ingot_const_experts) {
     GroupTile tile =
         groupTile(arguments.starts, ingot_const_experts, ingot_const_tile_rows, launch->tile[1]);
-    block.rows = {tile.first, tile.rows, arguments.order};
+    block.rows = {tile.first, tile.rows, arguments.order, 0};
     block.expert = tile.expert;
   } else {
-    int64_t first = launch->tile[1] * ingot_const_tile_rows;
-    int64_t rows = launch->scalars[ingot_const_rows_dim] * ingot_const_rows_each;
-    block.rows = {first, least(ingot_const_tile_rows, rows - first), nullptr};
+    constexpr auto heads = [] { return ingot_const_heads ? ingot_const_heads : 1; };
+    int64_t rows = launch->scalars[ingot_const_rows_dim] * ingot_const_rows_each / heads();
+    int64_t tiles = (rows + ingot_const_tile_rows - 1) / ingot_const_tile_rows;
+    block.expert = ingot_const_heads ? launch->tile[1] / tiles : 0;
+    int64_t first = (launch->tile[1] - block.expert * tiles) * ingot_const_tile_rows;
+    block.rows = {first, least(ingot_const_tile_rows, rows - first), nullptr, block.expert};
   }
   block.panel = launch->tile[0] * ingot_const_tile_panels;
   block.panels = least(ingot_const_tile_panels, ingot_const_panels - block.panel);

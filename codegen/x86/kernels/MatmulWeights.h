@@ -16,8 +16,11 @@ inline int64_t inputRowBytes() { return ingot_const_k * sizeOf(ingot_const_input
 struct Rows {
   int64_t first, count;
   const int32_t *order;
+  int64_t head; ///< whose rows they are, counted for it alone, where heads take turns
 
   int64_t result(int64_t index) const {
+    if (ingot_const_heads)
+      return (first + index) * ingot_const_heads + head;
     return ingot_const_experts ? order[first + index] : first + index;
   }
   /// What row of the input it is made of.

@@ -209,6 +209,28 @@ func.func @f(%x: tensor<?x24xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32
 
 // -----
 
+func.func @f(%q: tensor<?x24xf32, "T">, %r: tensor<?x4xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 16 x f32, block = 4, values = 12, latent>) {
+  // expected-error @+1 {{rotary must have 4 columns for each query head}}
+  %y = llm.attention %q at %p, %s, %b over %c rotary(%r : tensor<?x4xf32, "T">) scale 1.0
+      : tensor<?x24xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 16 x f32, block = 4, values = 12, latent> -> tensor<?x24xf32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x16xf32, "T">, %r: tensor<?x4xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 16 x f32, block = 4>) {
+  // expected-error @+1 {{takes a query in two parts over a latent cache, and without fp8}}
+  %y = llm.attention %q at %p, %s, %b over %c rotary(%r : tensor<?x4xf32, "T">) scale 1.0
+      : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 16 x f32, block = 4> -> tensor<?x16xf32, "T">
+  return
+}
+
+// -----
+
 // expected-error @+1 {{a latent cache has one head, no window, and values within its keys}}
 func.func @f(%c: !llm.kv<1 x 8 x f32, block = 4, values = 9, latent>) {
   return

@@ -99,6 +99,11 @@ func.func @widths(%q: tensor<?x48xf32, "T">, %k: tensor<?x16xf32, "T">, %v: tens
   %1 = llm.attention %q at %positions, %sequences, %table over %latent scale 0.5
       : tensor<?x48xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
         !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent> -> tensor<?x32xf32, "T">
+  // CHECK: llm.attention {{.*}} over %{{.*}} rotary(%{{.*}} : tensor<?x4xf32, "T">) scale 5.000000e-01 : tensor<?x8xf32, "T">
+  %2 = llm.attention %v at %positions, %sequences, %table over %latent
+      rotary(%r : tensor<?x4xf32, "T">) scale 0.5
+      : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent> -> tensor<?x8xf32, "T">
   return %0, %1 : tensor<?x24xf32, "T">, tensor<?x32xf32, "T">
 }
 

@@ -325,6 +325,14 @@ func.func @f(%x: tensor<?x8xf32, "E * 4">) {
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32, "E">) {
+  // expected-error @+1 {{result must have some rows for each of the input, as wide in all}}
+  %0 = llm.split_rows %x : tensor<?x8xf32, "E"> -> tensor<?x8xf32, "E * 4">
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<?x8xbf16, "T">, %g: tensor<?x8xf32, "E">, %p: tensor<?xi32, "E">) {
   // expected-error @+1 {{needs one place for each row}}
   %0 = llm.place_rows %x, %g at %p : tensor<?x8xbf16, "T">, tensor<?x8xf32, "E">, tensor<?xi32, "E">

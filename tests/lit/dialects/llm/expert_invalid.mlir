@@ -88,6 +88,22 @@ func.func @input_of_a_product(%x: tensor<?x64xf32, "T * 3">, %w: tensor<256x64xf
 
 // -----
 
+func.func @rows_of_heads(%x: tensor<?x64xf32, "T * 3">, %w: tensor<64x64xf32>) {
+  // expected-error @+1 {{result must have rows for each of the 2 heads}}
+  %y = llm.matmul %x, %w heads 2 : tensor<?x64xf32, "T * 3">, tensor<64x64xf32> -> tensor<?x32xf32, "T * 3">
+  return
+}
+
+// -----
+
+func.func @weights_of_heads(%x: tensor<?x64xf32, "T * 2">, %w: tensor<64x64xf32>) {
+  // expected-error @+1 {{weight must have a row for each head and column of the result}}
+  %y = llm.matmul %x, %w heads 2 : tensor<?x64xf32, "T * 2">, tensor<64x64xf32> -> tensor<?x48xf32, "T * 2">
+  return
+}
+
+// -----
+
 func.func @padded_experts(%x: tensor<?x64xf32, "T">, %w: tensor<272x64xf32>, %o: tensor<?xi32, "T * 2">, %g: tensor<9xi32>) {
   // expected-error @+1 {{weight must have a row for each expert and column of the result}}
   %y = llm.matmul %x, %w groups(%o, %g : tensor<?xi32, "T * 2">, tensor<9xi32>) : tensor<?x64xf32, "T">, tensor<272x64xf32> -> tensor<?x32xf32, "T * 2">

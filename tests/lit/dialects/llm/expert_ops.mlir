@@ -20,3 +20,14 @@ func.func @mixture(%x: tensor<?x64xbf16, "T">, %l: tensor<?x8xf32, "T">, %w: ten
   %z = llm.combine %p : tensor<?x32xbf16, "T * 2"> -> tensor<?x32xbf16, "T">
   return %y : tensor<?x32xbf16, "T">
 }
+
+// Rows of heads take turns.
+// CHECK-LABEL: func.func @heads
+func.func @heads(%x: tensor<?x256xbf16, "T">, %w: tensor<128x64xbf16>) -> tensor<?x128xbf16, "T"> {
+  // CHECK: %[[S:.+]] = llm.split_rows %arg0 : tensor<?x256xbf16, "T"> -> tensor<?x64xbf16, "T * 4">
+  %s = llm.split_rows %x : tensor<?x256xbf16, "T"> -> tensor<?x64xbf16, "T * 4">
+  // CHECK: llm.matmul %[[S]], %arg1 heads 4 : tensor<?x64xbf16, "T * 4">, tensor<128x64xbf16> -> tensor<?x32xbf16, "T * 4">
+  %p = llm.matmul %s, %w heads 4 : tensor<?x64xbf16, "T * 4">, tensor<128x64xbf16> -> tensor<?x32xbf16, "T * 4">
+  %y = llm.join_rows %p : tensor<?x32xbf16, "T * 4"> -> tensor<?x128xbf16, "T">
+  return %y : tensor<?x128xbf16, "T">
+}
