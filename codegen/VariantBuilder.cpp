@@ -84,6 +84,8 @@ void VariantBuilder::rotation(mlir::Value frequencies, const llvm::APFloat &fact
 
 void VariantBuilder::rotation(llm::RopeOp op) {
   rotation(op.getInvFreq(), op.getFactor(), op.getAxes(), op.getPositions(), op.getInput());
+  if (op.getInterleaved())
+    integer("interleaved", 1);
 }
 
 void VariantBuilder::rotation(llm::RopeAppendOp op) {

@@ -676,7 +676,7 @@ Value StepBuilder::ropeBy(Value positions, Value input, Value frequencies, int64
   return llm::RopeOp::create(
       builder, location, input.getType(), input, positions, frequencies,
       builder.getI64IntegerAttr(headDim), builder.getF32FloatAttr(static_cast<float>(factor)),
-      axes.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(axes));
+      axes.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(axes), UnitAttr());
 }
 
 Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {

@@ -33,6 +33,8 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
     auto valueSlice = site.getValues().getDefiningOp<llm::SliceColumnsOp>();
     if (!keySlice || !valueSlice || keySlice.getInput() != valueSlice.getInput())
       return report.declined(site, "k and v are not slices of one q|k|v value");
+    if (keys.getInterleaved())
+      return report.declined(site, "columns of pairs stand side by side");
     Value qkv = keySlice.getInput();
     llm::RopeOp query = queryOf(qkv, keys);
     if (!query)

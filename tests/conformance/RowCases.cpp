@@ -396,10 +396,11 @@ static Case quantizeCase(const std::string &from, const std::string &to, bool fi
 }
 
 /// `pairs`: that rotate; 0: all.
-/// `axes`: of the frequencies, where they have any. `each`: rows of a token.
+/// `axes`: of the frequencies, where they have any. `each`: rows of a token. `interleaved`: columns
+/// of a pair stand side by side.
 static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim, int64_t pairs = 0,
                      const std::string &name = {}, const std::vector<int64_t> &axes = {},
-                     int64_t each = 1) {
+                     int64_t each = 1, bool interleaved = false) {
   int64_t columns = heads * headDim, half = pairs ? pairs : headDim / 2;
   int64_t count = axes.empty() ? 1 : *std::max_element(axes.begin(), axes.end()) + 1;
   auto rows = [](int64_t each) { return each > 1 ? "T * " + std::to_string(each) : "T"; };
@@ -411,21 +412,22 @@ static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim,
   built.name = formatv("rope_{0}_{1}x{2}", element, heads, headDim);
   if (pairs)
     built.name += "_" + std::to_string(pairs);
-  built.name += name;
+  built.name += (interleaved ? "_pairs" : "") + name;
   built.plain =
       function("%x: " + type + ", %p: " + positions + " {" + role + "}, %f: " + frequencies +
                    " {test.role = \"frequencies\"}",
                type,
                formatv("  %y = llm.rope %x, %p, %f head_dim {0} factor 1.25 {1}: {2}, {3}, {4} -> "
                        "{2}\n",
-                       headDim, axesText(axes), type, positions, frequencies),
+                       headDim, axesText(axes) + (interleaved ? "interleaved " : ""), type,
+                       positions, frequencies),
                "%y");
   built.oracle = [=](const Inputs &inputs) {
     std::vector<Expected> expected;
     const HostTensor &x = inputs.arguments[0].tensor;
     for (int64_t row = 0; row < x.rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
-        int64_t i = column % headDim, pair = i % half;
+        int64_t i = column % headDim, pair = interleaved ? i / 2 : i % half;
         if (i >= 2 * half) {
           expected.push_back({x.at(row, column), 0});
           continue;
@@ -434,9 +436,9 @@ static Case ropeCase(const std::string &element, int64_t heads, int64_t headDim,
         float angle = float(inputs.arguments[1].tensor.at(place)) *
                       float(inputs.arguments[2].tensor.at(pair));
         double c = std::cos(double(angle)) * 1.25, s = std::sin(double(angle)) * 1.25;
-        int64_t first = column - i + pair;
-        double a = x.at(row, first), b = x.at(row, first + half);
-        double value = i < half ? a * c - b * s : b * c + a * s;
+        int64_t first = column - i + pair * (interleaved ? 2 : 1);
+        double a = x.at(row, first), b = x.at(row, first + (interleaved ? 1 : half));
+        double value = (interleaved ? i % 2 == 0 : i < half) ? a * c - b * s : b * c + a * s;
         expected.push_back(stored(elementType(element), value, 4e-7 * (std::abs(a) + std::abs(b))));
       }
     return expected;
@@ -609,6 +611,9 @@ std::vector<Case> conformance::rowCases() {
         element == "f32");
     // Patches, four of a row.
     add(ropeCase(element, 3, 72, 0, "_patches", sectionAxes({18, 18}), 4));
+    add(ropeCase(element, 3, 64, 0, "", {}, 1, true));
+    add(ropeCase(element, 5, 8, 0, "", {}, 1, true), element == "f32");
+    add(ropeCase(element, 2, 80, 18, "", {}, 1, true), element == "f32");
     add(ropeCase(element, 1, 256, 0, "_four", sectionAxes({1, 30, 3, 94})), element == "f32");
   }
   return cases;

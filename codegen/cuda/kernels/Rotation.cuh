@@ -6,6 +6,13 @@
 #include "Mathematics.cuh"
 #include "RotaryAxes.cuh"
 
+namespace absent {
+enum : i64 { interleaved = 0 }; ///< 1: columns of a pair stand side by side
+} // namespace absent
+namespace constants {
+using namespace absent; // what an op leaves out is found there
+}
+
 constexpr int kRotaryPairs = int(constants::rotary_pairs);
 
 /// Cosines and sines of all pairs of a token, times the factor; in shared memory.
@@ -37,11 +44,15 @@ INGOT_DEVICE float rotated(const Rotation &rotation, const void *from, i64 first
                            float x) {
   if (column >= 2 * kRotaryPairs)
     return x;
-  int pair = column % kRotaryPairs;
+  constexpr bool interleaved = constants::interleaved != 0;
+  int pair = interleaved ? column / 2 : column % kRotaryPairs;
+  bool isFirst = interleaved ? column % 2 == 0 : column < kRotaryPairs;
   float other[1];
-  loadElements<From>(from, first + (column + kRotaryPairs) % (2 * kRotaryPairs), other);
+  loadElements<From>(
+      from, first + (interleaved ? column ^ 1 : (column + kRotaryPairs) % (2 * kRotaryPairs)),
+      other);
   float own = x * rotation.cosines[pair], added = other[0] * rotation.sines[pair];
-  return column < kRotaryPairs ? own - added : own + added;
+  return isFirst ? own - added : own + added;
 }
 
 /// Rotates a head that was loaded from element `first` of `from` on, and rounds it to `Code`; a
@@ -54,7 +65,7 @@ INGOT_DEVICE void rotate(const Rotation &rotation, const void *from, i64 first, 
     for (int i = 0; i < kLaneWidth; ++i) {
       if (!isInLow(piece))
         continue;
-      if constexpr (kRotaryPairs != kHalf) {
+      if constexpr (kRotaryPairs != kHalf || constants::interleaved != 0) {
         int low = headElement(piece) + i, high = kHalf + low;
         head.low[piece][i] =
             roundElement<Code>(rotated<From>(rotation, from, first, low, head.low[piece][i]));
