@@ -160,8 +160,10 @@ static FailureOr<KernelVariant> kernelFor(llm::MatmulOp op) {
   variant.integer("result_columns", columns);
   variant.integer("tile_columns", kMatmulTileColumns);
   variant.integer("experts", op.getOrder() ? op.experts() : 0);
-  if (op.getHeads())
+  if (op.getHeads()) {
     variant.integer("heads", op.experts());
+    variant.integer("head_rows", op.expertRows());
+  }
   variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("input_scales", op.getInputScales() ? llm::columnsOf(op.getInputScales()) : 0);
   variant.integer("sum_group", op.getSums().value_or(ownSums(op)).getGroup());

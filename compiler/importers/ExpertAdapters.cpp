@@ -9,18 +9,6 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-Value StepBuilder::sliceRows(Value weight, int64_t first, int64_t rows) {
-  auto type = cast<RankedTensorType>(weight.getType());
-  return llm::SliceRowsOp::create(weights, weight.getLoc(), type.clone({rows, type.getDimSize(1)}),
-                                  weight, first);
-}
-
-Value StepBuilder::transpose(Value weight) {
-  auto type = cast<RankedTensorType>(weight.getType());
-  return llm::TransposeOp::create(weights, weight.getLoc(),
-                                  type.clone({type.getDimSize(1), type.getDimSize(0)}), weight);
-}
-
 std::optional<StepBuilder::StackFactors> StepBuilder::stackFactors(StringRef stack, int64_t columns,
                                                                    int64_t rows) {
   std::string names[] = {checkpoint::adapterTensor(stack.str(), 'A'),

@@ -356,24 +356,75 @@ void StepBuilder::keepColumnOrder(StringRef name, Value weight) {
   columnOrders[weight] = literal;
 }
 
-Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<int64_t> order) {
-  auto permute = [&](Value rows) -> Value {
-    return llm::PermuteRowsOp::create(weights, weight.getLoc(), rows, digits, order);
-  };
+Value StepBuilder::mapRows(Value weight, function_ref<Value(Value)> map) {
   auto encoded = weight.getDefiningOp<llm::DequantizeOp>();
   if (!encoded)
-    return permute(weight);
+    return map(weight);
   // Products read the tensors of an encoded weight, so these are put in order.
   static constexpr llm::EncodedWeight::Tensor fileOrder[] = {
       &llm::EncodedWeight::scales, &llm::EncodedWeight::zeros, &llm::EncodedWeight::superScales,
       &llm::EncodedWeight::values};
-  Value result = llm::DequantizeOp::create(weights, weight.getLoc(), encoded.getType(),
-                                           encoded.getEncodedWeight().mapRows(permute, fileOrder));
+  const llm::EncodedWeight mapped = encoded.getEncodedWeight().mapRows(map, fileOrder);
+  auto type = cast<RankedTensorType>(encoded.getType());
+  Value result = llm::DequantizeOp::create(
+      weights, weight.getLoc(),
+      type.clone(
+          {cast<RankedTensorType>(mapped.values.getType()).getDimSize(0), type.getDimSize(1)}),
+      mapped);
   if (Value order = columnOrders.lookup(weight))
     columnOrders[result] = order;
   if (auto scale = staticScales.find(weight); scale != staticScales.end())
     staticScales[result] = float(scale->second);
   return result;
+}
+
+Value StepBuilder::permuteRows(Value weight, ArrayRef<int64_t> digits, ArrayRef<int64_t> order) {
+  return mapRows(weight, [&](Value rows) -> Value {
+    return llm::PermuteRowsOp::create(weights, weight.getLoc(), rows, digits, order);
+  });
+}
+
+Value StepBuilder::sliceRows(Value weight, int64_t first, int64_t rows) {
+  return mapRows(weight, [&](Value whole) -> Value {
+    auto type = cast<RankedTensorType>(whole.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape.front() = rows;
+    return llm::SliceRowsOp::create(weights, weight.getLoc(), type.clone(shape), whole, first);
+  });
+}
+
+Value StepBuilder::transpose(Value weight) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  return llm::TransposeOp::create(weights, weight.getLoc(),
+                                  type.clone({type.getDimSize(1), type.getDimSize(0)}), weight);
+}
+
+Value StepBuilder::padRows(Value weight, int64_t rows) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  const int64_t count = rows * type.getDimSize(1);
+  Value zeros = reshape(literal("zeros." + std::to_string(count), std::vector<float>(count)),
+                        {rows, type.getDimSize(1)});
+  if (zeros.getType() != type.clone({rows, type.getDimSize(1)}))
+    zeros =
+        llm::ConvertOp::create(weights, location, type.clone({rows, type.getDimSize(1)}), zeros);
+  return stack({weight, zeros});
+}
+
+/// Whether the weight is made of numbers that are stored quantized.
+static bool isDecoded(Value weight) {
+  Operation *op = weight.getDefiningOp();
+  return isa<llm::DequantizeOp>(op) || llvm::any_of(op->getOperands(), isDecoded);
+}
+
+Value StepBuilder::plain(Value weight) {
+  if (!isDecoded(weight))
+    return weight;
+  const auto declared = checkpoint.config().declaredType;
+  Type type = declared ? plainType(builder, *declared) : Type();
+  if (!type || type.getIntOrFloatBitWidth() > 32)
+    type = builder.getBF16Type();
+  return llm::ConvertOp::create(weights, weight.getLoc(),
+                                cast<RankedTensorType>(weight.getType()).clone(type), weight);
 }
 
 Value StepBuilder::reshape(Value weight, ArrayRef<int64_t> shape) {
@@ -409,8 +460,7 @@ RankedTensorType StepBuilder::indices(StringRef rows) {
   return rowsType(builder, rows, 0, builder.getI32Type());
 }
 
-/// The row expression of an activation.
-static StringRef rowsOf(Value value) {
+StringRef StepBuilder::rowsOf(Value value) {
   return cast<StringAttr>(cast<RankedTensorType>(value.getType()).getEncoding()).getValue();
 }
 
@@ -578,12 +628,19 @@ Value StepBuilder::joinRows(Value input, StringRef rows) {
                                  activation(rows, joined * llm::columnsOf(input)), input);
 }
 
-Value StepBuilder::encoderAttention(Value query, Value keys, Value values, Value sequences,
-                                    Value offsets, int64_t heads, double scale) {
-  return llm::EncoderAttentionOp::create(builder, location, query.getType(), query, keys, values,
-                                         sequences, offsets, builder.getI64IntegerAttr(heads),
-                                         builder.getF32FloatAttr(static_cast<float>(scale)),
-                                         engine::SumsAttr());
+Value StepBuilder::splitRows(Value input, int64_t parts) {
+  const std::string rows = rowsOf(input).str() + " * " + std::to_string(parts);
+  return llm::SplitRowsOp::create(builder, location,
+                                  activation(rows, llm::columnsOf(input) / parts), input);
+}
+
+Value StepBuilder::headLinear(Value input, Value stack, int64_t heads, int64_t outputs) {
+  const StringRef rows = rowsOf(input);
+  Value apart = splitRows(input, heads);
+  Value product = llm::MatmulOp::create(
+      builder, location, activation(rowsOf(apart), outputs), apart, llm::EncodedWeight{stack},
+      Value(), ValueRange(), Value(), Value(), IntegerAttr(), builder.getI64IntegerAttr(heads));
+  return joinRows(product, rows);
 }
 
 Value StepBuilder::embedPositions(Value table) { return rowsAt(table, positions); }
@@ -665,20 +722,6 @@ Value StepBuilder::activated(const ActivationFunction &function, Value input) {
   });
 }
 
-Value StepBuilder::rope(Value input, Value frequencies, int64_t headDim, double factor,
-                        ArrayRef<int64_t> axes) {
-  return rotaryPositions ? ropeBy(rotaryPositions, input, frequencies, headDim, factor, axes)
-                         : ropeBy(positions, input, frequencies, headDim, factor, {});
-}
-
-Value StepBuilder::ropeBy(Value positions, Value input, Value frequencies, int64_t headDim,
-                          double factor, ArrayRef<int64_t> axes) {
-  return llm::RopeOp::create(
-      builder, location, input.getType(), input, positions, frequencies,
-      builder.getI64IntegerAttr(headDim), builder.getF32FloatAttr(static_cast<float>(factor)),
-      axes.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(axes), UnitAttr());
-}
-
 Value StepBuilder::sliceColumns(Value input, int64_t first, int64_t columns) {
   return llm::SliceColumnsOp::create(builder, location, activation(rowsOf(input), columns), input,
                                      first);
@@ -694,58 +737,6 @@ Value StepBuilder::gatherColumns(Value input, StringRef name, ArrayRef<int32_t> 
   return llm::GatherColumnsOp::create(
       builder, location, activation(rowsOf(input), static_cast<int64_t>(columns.size())), input,
       list);
-}
-
-Value StepBuilder::tableOf(Value cache) const {
-  return blockTables.at(*llm::kvGroupOf(cache.getType()));
-}
-
-void StepBuilder::kvAppend(Value keys, Value values, Value cache, const std::string &prefix) {
-  auto append = llm::KvAppendOp::create(builder, location, keys, values, positions, tokenSequences,
-                                        tableOf(cache), cache, Value());
-  auto names = options.kvScales ? kvScaleNames(checkpoint, prefix) : std::nullopt;
-  if (names)
-    engine::setAttribute<llm::LlmDialect::StaticScalesAttrHelper>(
-        append,
-        builder.getDenseF32ArrayAttr({staticScale(names->keys), staticScale(names->values)}));
-}
-
-Value StepBuilder::causalConv(Value input, Value state, Value weight, Value bias) {
-  return llm::CausalConvOp::create(builder, location, input.getType(), input, positions,
-                                   sequenceOffsets, tableOf(state), state, weight, bias);
-}
-
-Value StepBuilder::gatedDeltaRule(Value input, Value decay, Value gate, Value state, Value logDecay,
-                                  Value decayBias, const checkpoint::GatedDeltaNet &net) {
-  // What q and k are normed with has an epsilon of its own in all models.
-  return llm::GatedDeltaRuleOp::create(
-      builder, location, activation(rowsOf(input), static_cast<int64_t>(net.valueColumns())), input,
-      decay, gate, positions, sequenceOffsets, tableOf(state), state, logDecay, decayBias,
-      builder.getI64IntegerAttr(static_cast<int64_t>(net.keyHeads)),
-      builder.getI64IntegerAttr(static_cast<int64_t>(net.valueHeads)),
-      builder.getF32FloatAttr(1e-6f));
-}
-
-Value StepBuilder::stateSpace(Value input, Value delta, Value state, Value logDecay,
-                              Value deltaBias, Value skip, const checkpoint::StateSpace &space) {
-  return llm::StateSpaceOp::create(
-      builder, location, activation(rowsOf(input), static_cast<int64_t>(space.columns())), input,
-      delta, skip, positions, sequenceOffsets, tableOf(state), state, logDecay, deltaBias,
-      builder.getI64IntegerAttr(static_cast<int64_t>(space.groups)),
-      builder.getI64IntegerAttr(static_cast<int64_t>(space.heads)),
-      builder.getF32FloatAttr(static_cast<float>(space.least)),
-      builder.getF32FloatAttr(static_cast<float>(space.most)));
-}
-
-Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t window, bool isChunk,
-                             double softcap, Value sinks, bool onlyBack) {
-  auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
-  return llm::AttentionOp::create(
-      builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
-      sinks, onlyBack ? Value() : reaches, Value(), f32(scale),
-      window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
-      window && isChunk ? builder.getUnitAttr() : UnitAttr(),
-      softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());
 }
 
 Value StepBuilder::boundary(Value input, StringRef segment) {

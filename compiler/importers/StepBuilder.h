@@ -58,7 +58,15 @@ public:
   /// `weight` with its rows in another order, as llm.permute_rows.
   mlir::Value permuteRows(mlir::Value weight, llvm::ArrayRef<int64_t> digits,
                           llvm::ArrayRef<int64_t> order);
+  mlir::Value sliceRows(mlir::Value weight, int64_t first, int64_t rows);
+  /// Of the first dimensions together, and the last.
+  mlir::Value transpose(mlir::Value weight);
   mlir::Value reshape(mlir::Value weight, llvm::ArrayRef<int64_t> shape);
+  /// `weight` with `rows` rows of zeros behind its own.
+  mlir::Value padRows(mlir::Value weight, int64_t rows);
+  /// `weight` in the model's own type where it is made of numbers that are stored quantized, and can
+  /// no more be read as such.
+  mlir::Value plain(mlir::Value weight);
   /// The matrix `name` [rows, columns]; with `inputsFirst` one that is not stored quantized is
   /// stored as [columns, rows].
   mlir::Value matrix(llvm::StringRef name, int64_t rows, int64_t columns, bool inputsFirst);
@@ -94,6 +102,9 @@ public:
                 const checkpoint::Router &router);
   /// Matrices of experts on top of each other.
   mlir::Value stack(llvm::ArrayRef<mlir::Value> weights);
+  /// The rows of `heads` that `input` [T, heads * inputs] has side by side, each times the matrix
+  /// of its head in `stack`, [heads * rows, inputs], of whose rows `outputs` count.
+  mlir::Value headLinear(mlir::Value input, mlir::Value stack, int64_t heads, int64_t outputs);
   /// Row by row of the routing, the input times the transposed matrix of the row's expert. `input`:
   /// a row for each token, or for each row of the routing.
   mlir::Value expertLinear(mlir::Value input, mlir::Value stack, const Routing &routing);
@@ -110,8 +121,9 @@ public:
   mlir::Value sumOfRows(mlir::Value input, mlir::Value weights, llvm::StringRef rows);
   /// A weight of [rows, slices, columns] elements, its slices added.
   mlir::Value sumOfSlices(mlir::Value weight, int64_t rows, int64_t slices, int64_t columns);
-  /// Runs of rows as one row, `rows` in all.
+  /// Runs of rows as one row, `rows` in all, and each row as `parts` of them.
   mlir::Value joinRows(mlir::Value input, llvm::StringRef rows);
+  mlir::Value splitRows(mlir::Value input, int64_t parts);
   /// Attention of rows to all of their sequence (llm.encoder_attention).
   mlir::Value encoderAttention(mlir::Value query, mlir::Value keys, mlir::Value values,
                                mlir::Value sequences, mlir::Value offsets, int64_t heads,
@@ -156,6 +168,8 @@ public:
   mlir::Value activatedTimes(const ActivationFunction &function, mlir::Value gate, mlir::Value up);
   /// function(input), of one input.
   mlir::Value activated(const ActivationFunction &function, mlir::Value input);
+  /// By the token's position, of columns that stand side by side.
+  mlir::Value ropePairs(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor);
   /// By the token's position; by its three where the model sees and has `axes`, of each frequency
   /// one.
   mlir::Value rope(mlir::Value input, mlir::Value frequencies, int64_t headDim, double factor,
@@ -175,6 +189,10 @@ public:
   mlir::Value attention(mlir::Value query, mlir::Value cache, double scale, uint64_t window,
                         bool isChunk, double softcap, mlir::Value sinks = {},
                         bool onlyBack = false);
+  /// The same with latents as keys and values, whose keys and queries are in two parts.
+  void latentAppend(mlir::Value latent, mlir::Value rotary, mlir::Value cache);
+  mlir::Value latentAttention(mlir::Value query, mlir::Value rotary, mlir::Value cache,
+                              double scale);
   /// `weight` [columns, taps]; `bias`: or null.
   mlir::Value causalConv(mlir::Value input, mlir::Value state, mlir::Value weight,
                          mlir::Value bias);
@@ -195,6 +213,8 @@ public:
   mlir::RankedTensorType indices(llvm::StringRef rows);
 
 private:
+  /// The row expression of an activation.
+  static llvm::StringRef rowsOf(mlir::Value value);
   /// Of each row of the routing its expert's row of `table` [experts, columns].
   mlir::Value ofExperts(mlir::Value table, const Routing &routing);
 
@@ -217,6 +237,9 @@ private:
   void keepColumnOrder(llvm::StringRef name, mlir::Value weight);
   /// `input` with its columns as `weight` has them.
   mlir::Value inOrderOf(mlir::Value weight, mlir::Value input);
+
+  /// `map` of the rows of `weight`, or of what it is decoded from, whose products read that.
+  mlir::Value mapRows(mlir::Value weight, llvm::function_ref<mlir::Value(mlir::Value)> map);
 
   /// The block table of the group that `cache` is of.
   mlir::Value tableOf(mlir::Value cache) const;
@@ -249,9 +272,6 @@ private:
   };
   /// `columns` and `rows`: of each expert's matrix. Nothing where the adapter has none.
   std::optional<StackFactors> stackFactors(llvm::StringRef stack, int64_t columns, int64_t rows);
-  mlir::Value sliceRows(mlir::Value weight, int64_t first, int64_t rows);
-  /// Of the first dimensions together, and the last.
-  mlir::Value transpose(mlir::Value weight);
 
   llvm::StringSet<> read; ///< names of stored tensors that weight() found
   std::optional<checkpoint::Error> firstError;

@@ -11,7 +11,7 @@ def Llm_RopeOp : Llm_Op<"rope", [Pure, Llm_StoresResult, Llm_RowIndependent]> {
   let description = [{
     For each of n frequencies, n <= head_dim/2, the pair (i, i + n) of a head's columns: angle =
     f32(position) * inv_freq[i] rounded to f32, cosine and sine of that angle to f32 accuracy, both
-    times `factor`. Columns from 2n on stay as they are. With `interleaved` the pair is (2i, 2i + 1).
+    times `factor`. Columns from 2n on stay as they are. With `interleaved` a pair is (2i, 2i + 1).
 
     With `axes`, one for each of at most 128 frequencies, a row has A positions, 2 to 4: those of
     row t are positions[t * A] and after, of which frequency i takes the one at axes[i].
@@ -27,7 +27,8 @@ def Llm_RopeOp : Llm_Op<"rope", [Pure, Llm_StoresResult, Llm_RowIndependent]> {
   let results = (outs Llm_Activation:$result);
   let assemblyFormat = [{
     $input `,` $positions `,` $inv_freq `head_dim` $head_dim `factor` $factor (`axes` $axes^)?
-    (`interleaved` $interleaved^)? attr-dict `:` type($input) `,` type($positions) `,` type($inv_freq) `->` type($result)
+    (`interleaved` $interleaved^)? attr-dict `:` type($input) `,` type($positions) `,`
+    type($inv_freq) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -48,10 +48,11 @@ static LogicalResult verifyHeads(MatmulOp op) {
   if (op.getOrder())
     return op.emitOpError() << "has heads or groups, not both";
   const int64_t columns = columnsOf(op.getResult()) * (op.getPairOffset() ? 2 : 1);
-  if (heads < 1 || typeOf(op.getWeight()).getDimSize(0) != heads * columns)
+  const int64_t rows = typeOf(op.getWeight()).getDimSize(0);
+  if (heads < 1 || rows % heads != 0 || rows / heads < columns)
     return op.emitOpError() << "weight must have a row for each head and column of the result";
-  std::optional<RowCount> rows = rowCountOf(typeOf(op.getResult()));
-  if (!rows || rows->factor % heads != 0)
+  std::optional<RowCount> each = rowCountOf(typeOf(op.getResult()));
+  if (!each || each->factor % heads != 0)
     return op.emitOpError() << "result must have rows for each of the " << heads << " heads";
   return success();
 }

@@ -37,8 +37,9 @@ def Llm_MatmulOp : Llm_Op<"matmul", [Pure, IsolatedFromAbove, AttrSizedOperandSe
     order[starts[e]] to order[starts[e + 1] - 1], it is among. An input with a row for k rows of the
     result is read k times: row r reads row r / k. There is no padding then.
 
-    With `heads` H the weight is a stack of H heads' weights, and row r of the result is the product
-    with that of head r mod H: rows are those of [T, H * K] as [T * H, K] (llm.split_rows).
+    With `heads` H the weight is a stack of H heads' weights, each maybe padded, and row r of the
+    result is the product with that of head r mod H: rows are those of [T, H * K] as [T * H, K]
+    (llm.split_rows).
 
     ```mlir
     %y = llm.matmul %x, %w with(%b : tensor<768xf32>)

@@ -503,10 +503,11 @@ static Case mixtureCase(const Mixture &mixture) {
 }
 
 /// Products with a stack of the weights of `heads` whose rows take turns, whose columns are
-/// `product`'s.
-static Case headsCase(const Product &product, int64_t heads) {
+/// `product`'s; each weight has `padding` rows more.
+static Case headsCase(const Product &product, int64_t heads, int64_t padding = 0) {
   Product stack = product;
-  stack.columns *= heads;
+  const int64_t rows = product.columns + padding;
+  stack.columns = heads * rows;
   stack.rows = "T * " + std::to_string(heads);
   Case result;
   result.name = llvm::formatv("matmul_heads_{0}_{1}_{2}x{3}of{4}", product.input,
@@ -515,13 +516,12 @@ static Case headsCase(const Product &product, int64_t heads) {
   result.plain =
       wrap(stack, stack.inputParameters() + stack.weightParameters(), type,
            llvm::formatv("  %y = {0} heads {1}{2}\n", stack.operation(), heads, stack.types(type)));
-  result.oracle = [product, stack, heads](const Inputs &inputs) {
+  result.oracle = [product, stack, heads, rows](const Inputs &inputs) {
     size_t next = product.quantized() ? 2 : 1;
     std::vector<double> weight = weightNumbers(stack, WeightTensors(stack, inputs, next));
     std::vector<Expected> expected;
     for (int64_t row = 0; row < inputs.dims.T * heads; ++row)
-      addSums(product, inputs, weight, row, row % heads * product.columns, product.columns,
-              expected);
+      addSums(product, inputs, weight, row, row % heads * rows, product.columns, expected);
     for (Expected &sum : expected)
       sum = stored(elementType(product.result), sum.value, sum.tolerance);
     return expected;
@@ -631,6 +631,7 @@ static void addMixtures(std::vector<Case> &cases) {
   add(headsCase({"f32", kFormats[0], "f32", 48, 24}, 3), {1, 3, 40});
   add(headsCase({"bf16", bf16, "bf16", 64, 128}, 5), {1, 3, 40, 200});
   add(headsCase({"bf16", bf16, "bf16", 16, 48}, 16), {1, 17});
+  add(headsCase({"bf16", bf16, "f32", 12, 64}, 4, 4), {1, 40});
   add(headsCase({"bf16", int4, "bf16", 48, 128}, 4), {1, 50});
   add(headsCase({"i8", int8, "f32", 48, 128}, 4), {1, 33});
   Product grouped = {"i8", int4, "f32", 48, 128};

@@ -65,6 +65,13 @@ NEMOTRON = {
     "moe_intermediate_size": 32, "moe_shared_expert_intermediate_size": 40,
 }
 NOT_NEMOTRON = ("rms_norm_eps", "rope_theta", "hidden_act", "first_k_dense_replace")
+LATENT = {
+    "num_hidden_layers": 3, "num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 32,
+    "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 12, "max_position_embeddings": 256,
+}
+LATENT_YARN = {"rope_scaling": {
+    "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 32,
+    "beta_slow": 1, "mscale": 0.707, "mscale_all_dim": 1.0}}
 GATED_DELTA = {
     "num_hidden_layers": 4, "head_dim": 32, "linear_key_head_dim": 16, "linear_value_head_dim": 24,
     "linear_num_key_heads": 2, "linear_num_value_heads": 4, "max_position_embeddings": 256,
@@ -311,6 +318,25 @@ CASES = {
         "linear_num_value_heads": 6, "linear_value_head_dim": 16, "tie_word_embeddings": True,
         "full_attention_interval": 3}, without=("intermediate_size",), prompt=124,
                            context=192),
+    "deepseek_v2": of_type("deepseek_v2", "DeepseekV2ForCausalLM", LATENT, ROUTED, LATENT_YARN, {
+        "q_lora_rank": None, "n_shared_experts": 2, "topk_method": "group_limited_greedy",
+        "n_group": 4, "topk_group": 2}, prompt=124, context=192),
+    # Its groups do not count.
+    "deepseek_v2_greedy": of_type("deepseek_v2", "DeepseekV2ForCausalLM", LATENT, ROUTED, {
+        "topk_method": "greedy", "n_group": 4, "topk_group": 1, "attention_bias": True,
+        "kv_lora_rank": 48, "v_head_dim": 16}, prompt=40, targets=("x86-64-v3",)),
+    "deepseek_v3": of_type("deepseek_v3", "DeepseekV3ForCausalLM", LATENT, ROUTED, LATENT_YARN, {
+        "n_group": 4, "topk_group": 2}, prompt=124, context=192),
+    "deepseek_v3_halves": of_type("deepseek_v3", "DeepseekV3ForCausalLM", LATENT, ROUTED, {
+        "rope_interleave": False, "q_lora_rank": None, "num_nextn_predict_layers": 1,
+        "qk_nope_head_dim": 12, "v_head_dim": 20}, prompt=40, targets=("x86-64-v3",)),
+    "glm4_moe_lite": of_type("glm4_moe_lite", "Glm4MoeLiteForCausalLM", LATENT, ROUTED, prompt=124,
+                             context=192),
+    "mistral4": of_type("mistral4", "Mistral4ForCausalLM", LATENT, ROUTED, {"rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0,
+        "original_max_position_embeddings": 16, "beta_slow": 1.0, "mscale": 1.0,
+        "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}, "n_group": 2, "topk_group": 1,
+        "first_k_dense_replace": 0}, without=("rope_theta",), prompt=124, context=192),
     "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
     "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),
     "exaone4": of_type("exaone4", "Exaone4ForCausalLM", SLIDING, {"sliding_window_pattern": 4},

@@ -10,8 +10,9 @@ INGOT_CONST(input_type);
 INGOT_CONST(result_type);
 INGOT_CONST(result_columns);
 INGOT_CONST(tile_columns);
-INGOT_CONST(experts);      ///< with groups; 0: without
-INGOT_CONST_OR(heads, 0);  ///< whose rows take turns, with a weight each; 0: without
+INGOT_CONST(experts);     ///< with groups; 0: without
+INGOT_CONST_OR(heads, 0); ///< whose rows take turns, with weights of `head_rows` each; 0: without
+INGOT_CONST_OR(head_rows, 0);
 INGOT_CONST(input_share);  ///< rows of the result that read one row of the input
 INGOT_CONST(input_scales); ///< of a row of the input
 
@@ -123,7 +124,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
     firstWeight = tile.expert * ingot_const_result_columns;
   }
   if (ingot_const_heads)
-    firstWeight = row % ingot_const_heads * ingot_const_result_columns;
+    firstWeight = row % ingot_const_heads * ingot_const_head_rows;
   int64_t inputRow = row / ingot_const_input_share;
   const auto *scales = static_cast<const float *>(quantized ? launch->buffers[2] : nullptr);
   void *result = *next;

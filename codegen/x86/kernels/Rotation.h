@@ -31,10 +31,10 @@ inline void rotationFactors(const void *positions, int64_t row, const float *inv
 }
 
 /// Columns of pairs that stand side by side, of `count` columns at `first`, sixteen pairs at most.
-struct PairColumns {
+struct AdjacentPairs {
   Floats a, b;
 
-  static PairColumns load(int64_t type, const void *input, int64_t first, int64_t count) {
+  static AdjacentPairs load(int64_t type, const void *input, int64_t first, int64_t count) {
     Floats low = x86::load(type, input, first),
            high = count > lanes ? x86::load(type, input, first + lanes) : Floats{};
     return {__builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
@@ -65,9 +65,9 @@ inline void rotateHead(int64_t inputType, const void *input, int64_t first, cons
            sine = loadVector<Floats>(factors + stride + i);
     if (ingot_const_interleaved) {
       const int64_t count = 2 * (pairs - i);
-      auto [a, b] = PairColumns::load(inputType, input, first + 2 * i, count);
-      PairColumns{a * cosine - b * sine, b * cosine + a * sine}.store(resultType, result,
-                                                                      resultFirst + 2 * i, count);
+      auto [a, b] = AdjacentPairs::load(inputType, input, first + 2 * i, count);
+      AdjacentPairs{a * cosine - b * sine, b * cosine + a * sine}.store(resultType, result,
+                                                                        resultFirst + 2 * i, count);
       continue;
     }
     Floats a = load(inputType, input, first + i), b = load(inputType, input, first + pairs + i);

@@ -64,6 +64,25 @@ struct Attention {
   bool outputGate = false;
 };
 
+/// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): keys and values are projections of
+/// one latent of a token, and so kept as that. Of q and k the last columns of a head rotate; those
+/// of k are the same in all heads.
+struct LatentAttention {
+  uint64_t heads = 0;
+  uint64_t queryRank = 0;               ///< of the latent that q is projected from; 0: from x
+  uint64_t latentRank = 0;              ///< of the one that k and v are
+  uint64_t plainDim = 0, rotaryDim = 0; ///< columns of a head of q and k that rotate not, and do
+  uint64_t valueDim = 0;                ///< of one of v
+  bool ropeInterleaved = true;          ///< columns 2i and 2i+1 rotate together
+  bool bias = false;                    ///< on the projections of x, and on o
+  AttentionTemperature temperature = {};
+  double scaling = 0;          ///< of q . k
+  double latentEpsilon = 1e-6; ///< of the norms of latents
+
+  /// Columns of a head of q.
+  uint64_t queryDim() const { return plainDim + rotaryDim; }
+};
+
 /// A short convolution between gates (LFM2): [B|C|u] = in_proj x; out_proj(C * conv(B * u)).
 struct ShortConv {
   uint64_t taps = 2; ///< inputs that a channel's convolution sees: 2 or more
@@ -126,7 +145,7 @@ struct AttentionAndStateSpace {
 };
 
 /// The last: a layer has none.
-using TokenMixer = std::variant<Attention, ShortConv, GatedDeltaNet, StateSpace,
+using TokenMixer = std::variant<Attention, LatentAttention, ShortConv, GatedDeltaNet, StateSpace,
                                 AttentionAndStateSpace, std::monostate>;
 
 //===- Mixers of channels -------------------------------------------------------------------===//

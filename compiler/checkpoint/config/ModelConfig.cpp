@@ -17,7 +17,8 @@ uint64_t ModelConfig::layerCount() const { return layers.size(); }
 
 bool ModelConfig::keepsKeys(uint64_t layer) const {
   const Attention *attention = layers[layer].attention();
-  return attention && !attention->cacheLayer;
+  return (attention && !attention->cacheLayer) ||
+         std::holds_alternative<LatentAttention>(layers[layer].tokenMixer);
 }
 
 uint64_t ModelConfig::layersWithKeys() const {

@@ -149,6 +149,7 @@ void readYarn(JsonFields &fields, Rope &rope) {
   auto growth = [&](double scale) { return 0.1 * scale * std::log(rope.factor) + 1; };
   double scale = fields.numberOr("mscale", 0, 0, 1e6),
          allScale = fields.numberOr("mscale_all_dim", 0, 0, 1e6);
+  rope.allGrowth = allScale != 0 ? growth(allScale) : 1;
   bool both = scale != 0 && allScale != 0;
   // By YaRN's authors, whom transformers does not follow here, `attn_factor` multiplies what
   // follows from the growth of the context; `attention_factor` replaces it.

@@ -50,6 +50,7 @@ struct Rope {
   double slowTurns = 0;                ///< Yarn: pairs that turn less often have f / factor
   bool wholePairs = true;              ///< Yarn: the blend begins and ends at a pair
   double attentionFactor = 1.0;        ///< Yarn and LongRope: of cosines and sines
+  double allGrowth = 1.0;              ///< Yarn: what q and k of latent attention grow by, each
   uint64_t originalPositions = 0;      ///< all but Default and Linear: the trained length
   std::vector<double> shortDivisors{}; ///< LongRope: of each pair, up to originalPositions
   std::vector<double> longDivisors{};  ///< LongRope: of each pair, beyond

@@ -34,8 +34,7 @@ public:
     if (attention.normsRotated)
       normPair(q, k);
     step.setSite(Modules::siteOf(prefix) + names.attention);
-    if (attention.temperature.scale != 0)
-      q = step.scaledRows(q, step.literal("rope.query_scale", queryScales()));
+    q = model.tempered(q, attention.temperature);
     if (k)
       step.kvAppend(k, v, cache, prefix + module);
     double scale =
@@ -134,18 +133,6 @@ private:
       for (int64_t i = 0; i < to; ++i)
         columns.push_back(static_cast<int32_t>(head * from + i % valueDim()));
     return columns;
-  }
-
-  /// What q is multiplied by at each position.
-  std::vector<float> queryScales() const {
-    const checkpoint::AttentionTemperature &temperature = attention.temperature;
-    std::vector<float> scales;
-    for (int64_t position = 0; position < model.maxContext; ++position) {
-      auto steps = (static_cast<uint64_t>(position) + temperature.shift) / temperature.floorScale;
-      scales.push_back(
-          static_cast<float>(1 + temperature.scale * std::log(1 + static_cast<double>(steps))));
-    }
-    return scales;
   }
 
   /// Norms q and k, where the layer does.

@@ -20,6 +20,8 @@ inline CacheTypes cachesOf(mlir::MLIRContext *, const Modules &, std::monostate)
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::Attention &attention);
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
+                    const checkpoint::LatentAttention &attention);
+CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::ShortConv &conv);
 CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
                     const checkpoint::GatedDeltaNet &net);
@@ -31,6 +33,8 @@ CacheTypes cachesOf(mlir::MLIRContext *context, const Modules &model,
 /// What the mixer makes of the tokens `x` [T, hidden]. `prefix`: of the layer ("model.layers.0.");
 /// `caches`: of the types of cachesOf().
 mlir::Value mixTokens(Modules &model, const checkpoint::Attention &attention, mlir::Value x,
+                      const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
+mlir::Value mixTokens(Modules &model, const checkpoint::LatentAttention &attention, mlir::Value x,
                       const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);
 mlir::Value mixTokens(Modules &model, const checkpoint::ShortConv &conv, mlir::Value x,
                       const std::string &prefix, llvm::ArrayRef<mlir::Value> caches);

@@ -2,6 +2,10 @@
 // Sites are set before what they name.
 #include "compiler/importers/mixers/Modules.h"
 
+#include "compiler/checkpoint/config/LayerPlan.h"
+
+#include <cmath>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -30,6 +34,18 @@ Value Modules::project(Value x, const std::string &prefix, StringRef name, int64
     bias = bias ? ordered(bias) : bias;
   }
   return step.linear(x, weight, bias);
+}
+
+Value Modules::tempered(Value q, const checkpoint::AttentionTemperature &temperature) {
+  if (temperature.scale == 0)
+    return q;
+  std::vector<float> scales;
+  for (int64_t position = 0; position < maxContext; ++position) {
+    auto steps = (static_cast<uint64_t>(position) + temperature.shift) / temperature.floorScale;
+    scales.push_back(
+        static_cast<float>(1 + temperature.scale * std::log(1 + static_cast<double>(steps))));
+  }
+  return step.scaledRows(q, step.literal("rope.query_scale", scales));
 }
 
 Value Modules::convolution(Value x, Value state, const std::string &name, uint64_t taps,

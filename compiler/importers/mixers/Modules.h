@@ -6,6 +6,10 @@
 #include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/importers/StepBuilder.h"
 
+namespace ingot::checkpoint {
+struct AttentionTemperature;
+}
+
 namespace ingot::compiler {
 
 /// The modules of one model under import. What it is given must outlive it.
@@ -30,6 +34,9 @@ public:
   mlir::Value project(mlir::Value x, const std::string &prefix, mlir::StringRef name,
                       int64_t outputs, int64_t inputs, bool hasBias,
                       llvm::function_ref<mlir::Value(mlir::Value)> ordered = nullptr);
+
+  /// `q`, of each token times what `temperature` has for its position.
+  mlir::Value tempered(mlir::Value q, const checkpoint::AttentionTemperature &temperature);
 
   /// The causal convolution `name` of `taps` inputs, with a bias or without, over all columns of
   /// `x`.

@@ -11,6 +11,8 @@
   X(bamba) \
   X(cohere) \
   X(cohere2) \
+  X(deepSeekV2) \
+  X(deepSeekV3) \
   X(ernie45) \
   X(ernie45Moe) \
   X(exaone4) \
@@ -27,6 +29,7 @@
   X(gemma4Vision) \
   X(glm4) \
   X(glm4Moe) \
+  X(glm4MoeLite) \
   X(gpt2) \
   X(gptNeoX) \
   X(gptOss) \
@@ -46,6 +49,7 @@
   X(ministral3) \
   X(mistral) \
   X(mistral3) \
+  X(mistral4) \
   X(mixtral) \
   X(nemotronH) \
   X(olmo2) \

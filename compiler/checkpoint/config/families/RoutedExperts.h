@@ -27,25 +27,39 @@ struct RoutedExperts {
   std::string_view shared = "n_shared_experts";
   std::string_view scaleKey = "routed_scaling_factor";
   double scale = 1;
-  uint64_t dense = 1; ///< first_k_dense_replace
+  uint64_t absentShared = 1;
+  uint64_t dense = 1;                 ///< first_k_dense_replace
+  uint64_t groups = 1, topkGroup = 1; ///< n_group, 0: none, and topk_group
 
-  void read(JsonFields &fields, ConfigDraft &config) const {
-    Experts &experts = *config.experts;
+  /// Of routers that choose by groups of experts; of others the keys say nothing.
+  void readGroups(JsonFields &fields, Experts &experts) const {
     Router &routing = experts.routing;
-    experts.innerSize =
-        fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
-    const uint64_t count = fields.unsignedIntegerOr(shared, 1, 0, Experts::most);
-    experts.sharedSize = count * experts.innerSize;
-    routing.normTopkProb = fields.booleanOr("norm_topk_prob", true);
-    routing.scale = fields.numberOr(scaleKey, scale, kLeastFactor, kMostFactor);
-    routing.groups = fields.unsignedIntegerOr("n_group", 1, 1, experts.count);
-    routing.topkGroup = fields.unsignedIntegerOr("topk_group", 1, 1, routing.groups);
+    if (groups == 0) {
+      fields.has("n_group");
+      fields.has("topk_group");
+      return;
+    }
+    routing.groups = fields.unsignedIntegerOr("n_group", groups, 1, experts.count);
+    routing.topkGroup = fields.unsignedIntegerOr("topk_group", std::min(topkGroup, routing.groups),
+                                                 1, routing.groups);
     if (!groupsFit(experts))
       fields.fail("n_group", "INGOT-E1051",
                   message(routing.groups, " groups, of which ", routing.topkGroup,
                           " are kept, do not fit ", experts.count, " experts, ", experts.perToken,
                           " of each token"),
                   "correct n_group, topk_group or the numbers of experts");
+  }
+
+  void read(JsonFields &fields, ConfigDraft &config) const {
+    Experts &experts = *config.experts;
+    Router &routing = experts.routing;
+    experts.innerSize =
+        fields.unsignedIntegerOr("moe_intermediate_size", innerSize, 1, ModelConfig::widest);
+    const uint64_t count = fields.unsignedIntegerOr(shared, absentShared, 0, Experts::most);
+    experts.sharedSize = count * experts.innerSize;
+    routing.normTopkProb = fields.booleanOr("norm_topk_prob", true);
+    routing.scale = fields.numberOr(scaleKey, scale, kLeastFactor, kMostFactor);
+    readGroups(fields, experts);
     makeFirstDense(
         config, fields.unsignedIntegerOr("first_k_dense_replace", dense, 0, config.layerCount()));
   }
