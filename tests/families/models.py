@@ -320,23 +320,23 @@ CASES = {
                            context=192),
     "deepseek_v2": of_type("deepseek_v2", "DeepseekV2ForCausalLM", LATENT, ROUTED, LATENT_YARN, {
         "q_lora_rank": None, "n_shared_experts": 2, "topk_method": "group_limited_greedy",
-        "n_group": 4, "topk_group": 2}, prompt=124, context=192),
+        "n_group": 4, "topk_group": 2}, prompt=60, context=96),
     # Its groups do not count.
     "deepseek_v2_greedy": of_type("deepseek_v2", "DeepseekV2ForCausalLM", LATENT, ROUTED, {
         "topk_method": "greedy", "n_group": 4, "topk_group": 1, "attention_bias": True,
         "kv_lora_rank": 48, "v_head_dim": 16}, prompt=40, targets=("x86-64-v3",)),
     "deepseek_v3": of_type("deepseek_v3", "DeepseekV3ForCausalLM", LATENT, ROUTED, LATENT_YARN, {
-        "n_group": 4, "topk_group": 2}, prompt=124, context=192),
+        "n_group": 4, "topk_group": 2}, prompt=60, context=96),
     "deepseek_v3_halves": of_type("deepseek_v3", "DeepseekV3ForCausalLM", LATENT, ROUTED, {
         "rope_interleave": False, "q_lora_rank": None, "num_nextn_predict_layers": 1,
         "qk_nope_head_dim": 12, "v_head_dim": 20}, prompt=40, targets=("x86-64-v3",)),
-    "glm4_moe_lite": of_type("glm4_moe_lite", "Glm4MoeLiteForCausalLM", LATENT, ROUTED, prompt=124,
-                             context=192),
+    "glm4_moe_lite": of_type("glm4_moe_lite", "Glm4MoeLiteForCausalLM", LATENT, ROUTED, prompt=60,
+                             context=96),
     "mistral4": of_type("mistral4", "Mistral4ForCausalLM", LATENT, ROUTED, {"rope_parameters": {
         "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0,
         "original_max_position_embeddings": 16, "beta_slow": 1.0, "mscale": 1.0,
         "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}, "n_group": 2, "topk_group": 1,
-        "first_k_dense_replace": 0}, without=("rope_theta",), prompt=124, context=192),
+        "first_k_dense_replace": 0}, without=("rope_theta",), prompt=60, context=96),
     "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
     "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),
     "exaone4": of_type("exaone4", "Exaone4ForCausalLM", SLIDING, {"sliding_window_pattern": 4},
@@ -658,6 +658,10 @@ WRAPPERS = {
                       "model.vision_tower.", {"tie_word_embeddings": None}),
     "gemma4_unified": ("Gemma4UnifiedForConditionalGeneration", "gemma4_unified_text",
                        "model.language_model.", "", "model.vision_embedder.", {}),
+    "deepseek_v3": ("KimiK25ForConditionalGeneration", "kimi_k2", "language_model.model.",
+                    "language_model.", "vision_tower.", {}),
+    "mistral4": ("Mistral3ForConditionalGeneration", "mistral4", "language_model.model.",
+                 "language_model.", "vision_tower.", {}),
     "mistral": ("Mistral3ForConditionalGeneration", "mistral", "language_model.model.",
                 "language_model.", "vision_tower.", {}),
     "ministral3": ("Mistral3ForConditionalGeneration", "ministral3", "model.language_model.", "",

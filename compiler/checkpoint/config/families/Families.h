@@ -39,6 +39,8 @@
   X(hunYuanMoe) \
   X(hy3) \
   X(idefics3) \
+  X(kimiK25) \
+  X(kimiK25Saved) \
   X(lfm2) \
   X(lfm2Moe) \
   X(llama) \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of text and vision, whose text part is one of the other families: Qwen2.5-VL, Qwen3-VL,
-// Qwen3.5, Gemma 3, Idefics 3, SmolVLM, Mistral Small 3 and Llama 4.
+// Qwen3.5, Gemma 3, Idefics 3, SmolVLM, Mistral Small 3 and 4, Kimi K2.5 and Llama 4.
 #include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/config/families/VisionFamily.h"
 
@@ -100,12 +100,34 @@ static constexpr std::string_view mistralKeys[] = {
     "image_token_id",       "image_token_index",   "multimodal_projector_bias",
     "projector_hidden_act", "spatial_merge_size",  "text_config",
     "vision_config",        "vision_feature_layer"};
-static constexpr TextPart mistralText[] = {{"mistral", &mistral}, {"ministral3", &ministral3}};
+static constexpr TextPart mistralText[] = {
+    {"mistral", &mistral}, {"ministral3", &ministral3}, {"mistral4", &mistral4}};
 
 constinit const Family mistral3 = {
     .architecture = "Mistral3ForConditionalGeneration",
     .json = {.meaningless = mistralKeys},
     .wrapper = {.texts = mistralText, .skipped = towers, .tied = true, .placeholders = imageToken}};
+
+static constexpr std::string_view kimiVision[] = {"vision_tower.", "mm_projector.",
+                                                  "model.vision_tower.", "model.mm_projector."};
+static constexpr std::string_view kimiKeys[] = {
+    "ignore_index",         "image_token_id",         "media_placeholder_token_id",
+    "text_config",          "projection_hidden_size", "projection_layer_norm_eps",
+    "video_token_id",       "vision_config",          "vision_end_token_id",
+    "vision_start_token_id"};
+static constexpr std::string_view kimiPlaceholders[] = {"image_token_id", "video_token_id",
+                                                        "media_placeholder_token_id"};
+static constexpr TextPart kimiText[] = {{"kimi_k2", &deepSeekV3}, {"deepseek_v3", &deepSeekV3}};
+static constexpr Wrapper kimiWrapper = {
+    .texts = kimiText, .skipped = kimiVision, .placeholders = kimiPlaceholders};
+
+/// As its makers name it, and as transformers does.
+constinit const Family kimiK25 = {.architecture = "KimiK25ForConditionalGeneration",
+                                  .json = {.meaningless = kimiKeys},
+                                  .wrapper = kimiWrapper};
+constinit const Family kimiK25Saved = {.architecture = "Kimi_K25ForConditionalGeneration",
+                                       .json = {.meaningless = kimiKeys},
+                                       .wrapper = kimiWrapper};
 
 static constexpr std::string_view llamaVision[] = {"vision_model.", "multi_modal_projector."};
 static constexpr std::string_view llamaKeys[] = {"boi_token_index", "eoi_token_index",
