@@ -280,7 +280,18 @@ private:
     return storedMatrix(weight) && (weight.hasOneUse() || isSmall(weight.getDefiningOp()));
   }
 
-  void leave(llm::MatmulOp op, const char *reason) { list.others.push_back({siteOf(op), reason}); }
+  void leave(llm::MatmulOp op, const char *reason) {
+    list.others.push_back({siteOf(op), reason, {}});
+    addMatrices(op.getWeight().getDefiningOp(), list.others.back().weights);
+  }
+
+  /// Adds the names of the stored matrices that the weight expression `op` reads.
+  static void addMatrices(Operation *op, std::vector<std::string> &names) {
+    if (op && storedMatrix(op->getResult(0)) && isa<llm::WeightOp>(op))
+      names.push_back(cast<llm::WeightOp>(op).getName().str());
+    for (Value operand : op ? op->getOperands() : ValueRange())
+      addMatrices(operand.getDefiningOp(), names);
+  }
 
   /// The tap that holds `value`, called `name` unless there is one already: a value has one name.
   llm::BoundaryOp tapOf(Value value, const std::string &name) {

@@ -52,6 +52,7 @@ struct ProductGroup {
 /// What is no product with a whole stored matrix, and why.
 struct UnquantizableProduct {
   std::string site, reason;
+  std::vector<std::string> weights = {}; ///< the stored matrices that its own is made of
 };
 
 /// The taps of what is appended to a KV cache.

@@ -554,16 +554,19 @@ StepBuilder::Routing StepBuilder::route(Value logits, Value bias, int64_t perTok
   return {route.getWeights(), route.getExperts(), group.getOrder(), group.getStarts()};
 }
 
+void StepBuilder::expectPlainInputs(Value weight) {
+  if ((columnOrders.contains(weight) || inputScales.contains(weight)) && !firstError)
+    firstError = {"INGOT-E1054",
+                  "inputs of " + siteOf(weight.getDefiningOp()) +
+                      " that are scaled or ordered for it alone are not supported",
+                  "", "use a checkpoint without desc_act and pre_quant_scale"};
+}
+
 Value StepBuilder::stack(ArrayRef<Value> parts) {
   int64_t rows = 0;
   for (Value part : parts) {
     rows += cast<RankedTensorType>(part.getType()).getDimSize(0);
-    // Each would need another form of the one input.
-    if ((columnOrders.contains(part) || inputScales.contains(part)) && !firstError)
-      firstError = {"INGOT-E1054",
-                    "experts with inputs that are scaled or ordered for each of them (" +
-                        siteOf(part.getDefiningOp()) + ") are not supported",
-                    "", "use a checkpoint without desc_act and pre_quant_scale"};
+    expectPlainInputs(part); // each would need another form of the one input
   }
   auto type = cast<RankedTensorType>(parts.front().getType());
   return llm::ConcatRowsOp::create(weights, location, type.clone({rows, type.getDimSize(1)}),

@@ -100,6 +100,8 @@ public:
   /// The experts of the rows of `logits` [T, experts]. `bias`: for the choice alone, or null.
   Routing route(mlir::Value logits, mlir::Value bias, int64_t perToken,
                 const checkpoint::Router &router);
+  /// Fails unless products with `weight` take their input as it is.
+  void expectPlainInputs(mlir::Value weight);
   /// Matrices of experts on top of each other.
   mlir::Value stack(llvm::ArrayRef<mlir::Value> weights);
   /// The rows of `heads` that `input` [T, heads * inputs] has side by side, each times the matrix

@@ -306,18 +306,25 @@ private:
 
   /// Notes what of the layer is not in `quantized`.
   void noteKept(const compiler::ProductList &products, const std::set<std::string> &quantized) {
+    auto keep = [&](std::string module) {
+      module.resize(module.size() - std::string_view(".weight").size());
+      if (!quantized.contains(module) &&
+          std::ranges::find(report.kept, module) == report.kept.end())
+        report.kept.push_back(std::move(module));
+    };
     for (const compiler::ProductGroup &group : products.groups)
       for (const compiler::Product &product : group.products) {
-        std::string module = shownName(model, product);
-        module.resize(module.size() - std::string_view(".weight").size());
         const bool isThere =
             !product.stack || replaced.contains(model.shownName(holderOf(product)));
-        if (isThere && !quantized.contains(module) &&
-            std::ranges::find(report.kept, module) == report.kept.end())
-          report.kept.push_back(std::move(module));
+        if (isThere)
+          keep(shownName(model, product));
       }
-    for (const compiler::UnquantizableProduct &other : products.others)
+    for (const compiler::UnquantizableProduct &other : products.others) {
       progress.warn(checkpoint::message(other.site, " stays as it is: ", other.reason));
+      for (const std::string &weight : other.weights)
+        if (weight.ends_with(".weight"))
+          keep(model.shownName(weight));
+    }
   }
 
   /// Notes the products before and behind the layers, which stay as they are.

@@ -95,6 +95,9 @@ class QuantizeFamilies(quantizing.QuantizingTest):
     def test_layers_of_one_mixer(self):
         self.check("nemotron_h_latent")
 
+    def test_latent_attention(self):
+        self.check("deepseek_v3")
+
     def test_experts_beside_a_dense_network(self):
         self.check("gemma4_moe")
 

@@ -98,6 +98,7 @@ private:
       return {step.weight(name + "k_b_proj.weight", {heads * rank, plainDim}),
               step.weight(name + "v_b_proj.weight", {heads * valueDim, rank})};
     Value both = step.weight(name + "kv_b_proj.weight", {heads * (plainDim + valueDim), rank});
+    step.expectPlainInputs(both);
     // [k|v] of each head in turn, by runs of rows that divide both: first the runs of k of all
     // heads, then those of v, and the runs of each head together again.
     const int64_t run = std::gcd(std::gcd(plainDim, valueDim), kRowTile),
