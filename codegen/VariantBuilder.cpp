@@ -44,6 +44,8 @@ void VariantBuilder::attention(llm::AttentionOp op) {
   type("sink_type", op.getSinks() ? op.getSinks() : op.getQuery());
   if (op.getReaches())
     integer("reaches", 1);
+  if (op.getSelected())
+    integer("selected", llm::columnsOf(op.getSelected()));
   if (op.getRotary()) {
     integer("rotary_columns", cache.getHeadDim() - cache.getValueDim());
     type("rotary_type", op.getRotary());

@@ -132,7 +132,7 @@ public:
   }
 
   /// The constants that all attention templates share. Absent: window 0, chunked 0, softcap 0,
-  /// sinks 0; reaches and rotary columns are stated only where there are any.
+  /// sinks 0; reaches, rotary columns and selected positions are stated only where there are any.
   void attention(llm::AttentionOp op);
 
   /// The constants of llm.encoder_attention, but for its tiles.

@@ -124,3 +124,18 @@ engine::KernelVariant codegen::causalConvKernel(llm::CausalConvOp op) {
   variant.tiles(llvm::divideCeil(llm::columnsOf(op.getInput()), kTileColumns));
   return variant.take();
 }
+
+engine::KernelVariant codegen::selectPositionsKernel(llm::SelectPositionsOp op) {
+  llm::KvType cache = op.getCache().getType();
+  const int64_t heads = llm::columnsOf(op.getWeights()), most = llm::columnsOf(op.getSelected());
+  VariantBuilder variant("SelectPositions", op.getContext());
+  variant.cache(cache);
+  variant.integer("index_heads", heads);
+  variant.type("query_type", op.getQuery());
+  variant.type("weights_type", op.getWeights());
+  variant.integer("most", most);
+  variant.real("scale", op.getScale());
+  variant.rowsOf(op.getQuery());
+  // The query and a key in f32, and positions with their scores.
+  return variant.take(4 * (heads + 1) * cache.getHeadDim() + 8 * most);
+}

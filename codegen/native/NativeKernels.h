@@ -13,6 +13,7 @@ class GroupRowsOp;
 class PlaceRowsOp;
 class RouteOp;
 class SampleOp;
+class SelectPositionsOp;
 class SliceColumnsOp;
 } // namespace ingot::llm
 
@@ -38,6 +39,9 @@ engine::KernelVariant combineKernel(llm::CombineOp op);
 
 /// kernels/GroupRows.cpp: a tile per expert. Nothing where the rows are no multiple of T, S or L.
 std::optional<engine::KernelVariant> groupRowsKernel(llm::GroupRowsOp op);
+
+/// kernels/SelectPositions.cpp: a tile per token.
+engine::KernelVariant selectPositionsKernel(llm::SelectPositionsOp op);
 
 /// CausalConv.cpp of the target: a tile per sequence and 64 columns.
 engine::KernelVariant causalConvKernel(llm::CausalConvOp op);

@@ -300,6 +300,10 @@ static FailureOr<KernelVariant> kernelFor(llm::AttentionOp op) {
   return takeWithSums(variant, op, 4 * (sums.getSegment() + 2 * cache.getValueDim()));
 }
 
+static FailureOr<KernelVariant> kernelFor(llm::SelectPositionsOp op) {
+  return selectPositionsKernel(op);
+}
+
 static FailureOr<KernelVariant> kernelFor(llm::EncoderAttentionOp op) {
   engine::SumsAttr sums = op.getSums().value_or(ownSums(op));
   VariantBuilder variant("EncoderAttention", op.getContext());
@@ -329,8 +333,9 @@ LogicalResult ReferenceProvider::kernelsFor(Operation *op, llvm::ArrayRef<engine
                 llm::QuantizeActivationOp, llm::RopeOp, llm::SliceColumnsOp, llm::GatherRowsOp,
                 llm::PlaceRowsOp, llm::GatherColumnsOp, llm::RouteOp, llm::GroupRowsOp,
                 llm::CombineOp, llm::KvAppendOp, llm::LatentAppendOp, llm::AttentionOp,
-                llm::EncoderAttentionOp, llm::CausalConvOp, llm::GatedDeltaRuleOp,
-                llm::StateSpaceOp, llm::SampleOp>([](auto known) { return kernelFor(known); })
+                llm::SelectPositionsOp, llm::EncoderAttentionOp, llm::CausalConvOp,
+                llm::GatedDeltaRuleOp, llm::StateSpaceOp, llm::SampleOp>(
+              [](auto known) { return kernelFor(known); })
           .Default([](Operation *other) {
             return decline(other) << "it is a fused form or none of the llm dialect's";
           });

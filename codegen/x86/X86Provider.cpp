@@ -299,7 +299,9 @@ static int64_t tileHeads(llm::AttentionOp op, int64_t rows) {
 static KernelVariant attentionKernel(llm::AttentionOp op, int64_t rows,
                                      x86::AttentionMethod method) {
   llm::KvType cache = op.getCache().getType();
-  int64_t heads = tileHeads(op, rows), tokens = std::max<int64_t>(rows / heads, 1);
+  int64_t heads = tileHeads(op, rows);
+  // Tokens with lists of their own share no keys.
+  int64_t tokens = op.getSelected() ? 1 : std::max<int64_t>(rows / heads, 1);
   VariantBuilder variant("Attention", op.getContext());
   variant.attention(op);
   variant.integer("value_dim", cache.getValueDim());
@@ -379,6 +381,11 @@ static Declined addEncoderAttention(llm::EncoderAttentionOp op, x86::AttentionMe
 
 static Declined addKernels(llm::SampleOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
   kernels.push_back(sampleKernel(op));
+  return std::nullopt;
+}
+
+static Declined addKernels(llm::SelectPositionsOp op, llvm::ArrayRef<RangeAttr>, Kernels &kernels) {
+  kernels.push_back(selectPositionsKernel(op));
   return std::nullopt;
 }
 
@@ -470,9 +477,9 @@ LogicalResult X86Provider::kernelsFor(Operation *op, llvm::ArrayRef<RangeAttr> d
           .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp,
                 llm::QuantizeActivationOp, llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp,
                 llm::GatherColumnsOp, llm::RopeOp, llm::RopeAppendOp, llm::KvAppendOp,
-                llm::LatentAppendOp, llm::SampleOp, llm::RouteOp, llm::GroupRowsOp, llm::CombineOp,
-                llm::CausalConvOp, llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
-              [&](auto known) { return addKernels(known, declared, kernels); })
+                llm::LatentAppendOp, llm::SelectPositionsOp, llm::SampleOp, llm::RouteOp,
+                llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp, llm::GatedDeltaRuleOp,
+                llm::StateSpaceOp>([&](auto known) { return addKernels(known, declared, kernels); })
           .Default([](Operation *) { return Declined("it is no operation of a step"); });
   return reason ? fail(op, *reason) : success();
 }

@@ -64,8 +64,8 @@ public:
   mlir::Value reshape(mlir::Value weight, llvm::ArrayRef<int64_t> shape);
   /// `weight` with `rows` rows of zeros behind its own.
   mlir::Value padRows(mlir::Value weight, int64_t rows);
-  /// `weight` in the model's own type where it is made of numbers that are stored quantized, and can
-  /// no more be read as such.
+  /// `weight` in the model's own type where it is made of numbers that are stored quantized, and
+  /// can no more be read as such.
   mlir::Value plain(mlir::Value weight);
   /// The matrix `name` [rows, columns]; with `inputsFirst` one that is not stored quantized is
   /// stored as [columns, rows].
@@ -193,8 +193,13 @@ public:
                         bool onlyBack = false);
   /// The same with latents as keys and values, whose keys and queries are in two parts.
   void latentAppend(mlir::Value latent, mlir::Value rotary, mlir::Value cache);
+  /// `selected`: of selectPositions(), or null.
   mlir::Value latentAttention(mlir::Value query, mlir::Value rotary, mlir::Value cache,
-                              double scale);
+                              mlir::Value selected, double scale);
+  /// The positions that tokens attend to (llm.select_positions). `query`: heads side by side, of
+  /// which each has a number in `weights`; `cache`: of their keys.
+  mlir::Value selectPositions(mlir::Value query, mlir::Value weights, mlir::Value cache,
+                              uint64_t most, double scale);
   /// `weight` [columns, taps]; `bias`: or null.
   mlir::Value causalConv(mlir::Value input, mlir::Value state, mlir::Value weight,
                          mlir::Value bias);

@@ -85,7 +85,7 @@ Value StepBuilder::attention(Value query, Value cache, double scale, uint64_t wi
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   return llm::AttentionOp::create(
       builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
-      sinks, onlyBack ? Value() : reaches, Value(), f32(scale),
+      sinks, onlyBack ? Value() : reaches, Value(), Value(), f32(scale),
       window ? builder.getI64IntegerAttr(static_cast<int64_t>(window)) : IntegerAttr(),
       window && isChunk ? builder.getUnitAttr() : UnitAttr(),
       softcap != 0 ? f32(softcap) : FloatAttr(), UnitAttr(), engine::SumsAttr());
@@ -96,9 +96,20 @@ void StepBuilder::latentAppend(Value latent, Value rotary, Value cache) {
                               tableOf(cache), cache);
 }
 
-Value StepBuilder::latentAttention(Value query, Value rotary, Value cache, double scale) {
-  return llm::AttentionOp::create(builder, location, query.getType(), query, positions,
-                                  tokenSequences, tableOf(cache), cache, Value(), Value(), rotary,
-                                  builder.getF32FloatAttr(static_cast<float>(scale)), IntegerAttr(),
-                                  UnitAttr(), FloatAttr(), UnitAttr(), engine::SumsAttr());
+Value StepBuilder::latentAttention(Value query, Value rotary, Value cache, Value selected,
+                                   double scale) {
+  return llm::AttentionOp::create(
+      builder, location, query.getType(), query, positions, tokenSequences, tableOf(cache), cache,
+      Value(), Value(), rotary, selected, builder.getF32FloatAttr(static_cast<float>(scale)),
+      IntegerAttr(), UnitAttr(), FloatAttr(), UnitAttr(), engine::SumsAttr());
+}
+
+Value StepBuilder::selectPositions(Value query, Value weights, Value cache, uint64_t most,
+                                   double scale) {
+  auto type = RankedTensorType::get({ShapedType::kDynamic, static_cast<int64_t>(most)},
+                                    builder.getI32Type(),
+                                    cast<RankedTensorType>(query.getType()).getEncoding());
+  return llm::SelectPositionsOp::create(builder, location, type, query, weights, positions,
+                                        tokenSequences, tableOf(cache), cache,
+                                        builder.getF32FloatAttr(static_cast<float>(scale)));
 }

@@ -133,6 +133,18 @@ static LogicalResult verifyRotary(AttentionOp op) {
   return success();
 }
 
+LogicalResult SelectPositionsOp::verify() {
+  KvType cache = getCache().getType();
+  if (!cache.getLatent())
+    return emitOpError() << "takes keys of a latent cache";
+  if (columnsOf(getQuery()) != columnsOf(getWeights()) * cache.getHeadDim())
+    return emitOpError() << "query must have " << cache.getHeadDim()
+                         << " columns for each of the weights";
+  if (!sameRows(typeOf(getQuery()), typeOf(getSelected())) || typeOf(getSelected()).getRank() != 2)
+    return emitOpError() << "result must have a list for each row of the query";
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   KvType cache = getCache().getType();
   const int64_t each = getRotary() ? cache.getValueDim() : cache.getHeadDim();
@@ -154,6 +166,10 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "reaches beyond no chunk";
   if (getReaches() && !sameRows(typeOf(getReaches()), typeOf(getQuery())))
     return emitOpError() << "needs a reach for each row of the query";
+  if (getSelected() && (typeOf(getSelected()).getRank() != 2 || getWindow() || getReaches() ||
+                        getFp8() || !sameRows(typeOf(getSelected()), typeOf(getQuery()))))
+    return emitOpError() << "needs a list of positions for each row of the query, without window, "
+                            "reaches and fp8";
   if (getSoftcap() && !(getSoftcap()->isFinite() && getSoftcap()->convertToFloat() > 0))
     return emitOpError() << "softcap must be positive";
   if (getSinks() && typeOf(getSinks()).getShape() != ArrayRef(queryHeads()))

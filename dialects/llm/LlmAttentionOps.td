@@ -123,6 +123,9 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
     Over a latent cache a query head may be in two parts: of `query` the first valueDim columns, and
     of `rotary` the others, as llm.latent_append takes keys.
 
+    With `selected` [T, K] token t attends to those positions alone that row t lists before the
+    first -1 (llm.select_positions), and segments are of the list.
+
     With `fp8` both products have e4m3 on both sides: the query is scaled to e4m3 per token and head
     as by llm.quantize_activation; so are, after they are multiplied by the values' scales, the
     weights of each token and head over runs of 64 positions. The sum of weights is that before.
@@ -131,7 +134,7 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
                        Llm_KvType:$cache, Optional<Llm_Activation>:$sinks,
                        Optional<Llm_IndexTensor>:$reaches, Optional<Llm_Activation>:$rotary,
-                       F32Attr:$scale, OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
+                       Optional<Llm_IndexTensor>:$selected, F32Attr:$scale, OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8,
                        OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);
@@ -139,12 +142,44 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
     $query `at` $positions `,` $token_sequences `,` $block_table `over` $cache
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)? (`reaches` `(` $reaches^ `:` type($reaches) `)`)?
     (`rotary` `(` $rotary^ `:` type($rotary) `)`)?
+    (`selected` `(` $selected^ `:` type($selected) `)`)?
     `scale` $scale (`window` $window^)? (`chunked` $chunked^)? (`softcap` $softcap^)?
     (`fp8` $fp8^)? (`sums` $sums^)? attr-dict `:` type($query) `,` type($positions) `,`
     type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($result)
   }];
   let extraClassDeclaration = [{
     int64_t queryHeads();
+  }];
+  let hasVerifier = 1;
+}
+
+def Llm_SelectPositionsOp : Llm_Op<"select_positions", [MemoryEffects<[MemRead]>,
+                                                        Llm_RowIndependent]> {
+  let summary = "The positions that each token's index scores are largest at (DeepSeek-V3.2)";
+  let description = [{
+    A token's score of a position up to its own is the sum over its H heads, in order, of
+    weights[h] * max(0, q[h] . k) * `scale`, all in f32, for the keys k of a latent cache of so many
+    columns as a head of `query`. A product q . k is added in 16 parts, of columns that are equal
+    modulo 16, each by fused multiply-adds in order, and the parts as a tree.
+
+    Result row t lists the K positions of the largest scores, of equal ones the lower, and all where
+    there are not so many: in ascending order, -1 behind them.
+
+    ```mlir
+    %s = llm.select_positions %q, %w at %p, %r, %b over %c scale 0.1
+        : tensor<?x256xbf16, "T">, tensor<?x4xbf16, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">,
+          tensor<?x?xi32, "S">, !llm.kv<1 x 64 x bf16, block = 16, values = 32, latent>
+          -> tensor<?x2048xi32, "T">
+    ```
+  }];
+  let arguments = (ins Llm_Activation:$query, Llm_Activation:$weights, Llm_IndexTensor:$positions,
+                       Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
+                       Llm_KvType:$cache, F32Attr:$scale);
+  let results = (outs Llm_IndexTensor:$selected);
+  let assemblyFormat = [{
+    $query `,` $weights `at` $positions `,` $token_sequences `,` $block_table `over` $cache
+    `scale` $scale attr-dict `:` type($query) `,` type($weights) `,` type($positions) `,`
+    type($token_sequences) `,` type($block_table) `,` type($cache) `->` type($selected)
   }];
   let hasVerifier = 1;
 }

@@ -69,6 +69,8 @@ LATENT = {
     "num_hidden_layers": 3, "num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 32,
     "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 12, "max_position_embeddings": 256,
 }
+# With few heads many positions have the score 0, of which others choose others.
+INDEX = {"index_topk": 12, "index_head_dim": 16, "index_n_heads": 16}
 LATENT_YARN = {"rope_scaling": {
     "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 32,
     "beta_slow": 1, "mscale": 0.707, "mscale_all_dim": 1.0}}
@@ -330,6 +332,12 @@ CASES = {
     "deepseek_v3_halves": of_type("deepseek_v3", "DeepseekV3ForCausalLM", LATENT, ROUTED, {
         "rope_interleave": False, "q_lora_rank": None, "num_nextn_predict_layers": 1,
         "qk_nope_head_dim": 12, "v_head_dim": 20}, prompt=40, targets=("x86-64-v3",)),
+    # Prompts are longer than what a token attends to.
+    "deepseek_v32": of_type("deepseek_v32", "DeepseekV32ForCausalLM", LATENT, ROUTED, LATENT_YARN,
+                            {"n_group": 4, "topk_group": 2, **INDEX}, prompt=60, context=96),
+    # Its third layer takes the choice of the second.
+    "glm_moe_dsa": of_type("glm_moe_dsa", "GlmMoeDsaForCausalLM", LATENT, ROUTED, INDEX, {
+        "indexer_types": ["full", "full", "shared"]}, prompt=60, context=96),
     "glm4_moe_lite": of_type("glm4_moe_lite", "Glm4MoeLiteForCausalLM", LATENT, ROUTED, prompt=60,
                              context=96),
     "mistral4": of_type("mistral4", "Mistral4ForCausalLM", LATENT, ROUTED, {"rope_parameters": {

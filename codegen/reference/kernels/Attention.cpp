@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: one query head of one token a tile. Buffers: query, positions, token_sequences,
-// block_table, cache, sinks, reaches and rotary where there are any, result.
+// block_table, cache, sinks, reaches, rotary and selected where there are any, result.
 #include "codegen/native/kernels/KvBlocks.h"
 #include "codegen/reference/kernels/Softmax.h"
 
@@ -13,7 +13,8 @@ INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
 INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
 INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
-INGOT_CONST_OR(reaches, 0);        ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(reaches, 0);  ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(selected, 0); ///< positions that a token's list has room for; 0: there are none
 INGOT_CONST_OR(rotary_columns, 0); ///< of a query head, the last, which stand apart
 INGOT_CONST_OR(rotary_type, 0);
 INGOT_REAL(scale);
@@ -40,7 +41,8 @@ struct Query {
   int64_t first; ///< its number among all tokens' heads
   int64_t kvHead;
 
-  float queryScale; ///< 1 unless products are of e4m3
+  const int32_t *selected; ///< the positions that are attended to; null: all are
+  float queryScale;        ///< 1 unless products are of e4m3
 
   float stored(int64_t i) const {
     constexpr auto own = [] { return ingot_const_head_dim - ingot_const_rotary_columns; };
@@ -56,7 +58,9 @@ struct Query {
     return ingot_const_fp8 ? floatFromE4m3(e4m3FromFloat(stored(i) / queryScale)) : stored(i);
   }
 
-  KvPlace place(int64_t position) const { return KvPlace::of(launch->buffers[4], table, position); }
+  KvPlace place(int64_t position) const {
+    return KvPlace::of(launch->buffers[4], table, selected ? selected[position] : position);
+  }
 
   float score(int64_t position) const {
     KvPlace at = place(position);
@@ -126,8 +130,18 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   Query query = {launch,
                  static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0],
                  token * ingot_const_query_heads + head,
-                 head / (ingot_const_query_heads / ingot_const_kv_heads), 1.0f};
+                 head / (ingot_const_query_heads / ingot_const_kv_heads),
+                 nullptr,
+                 1.0f};
   int64_t last = position;
+  if (ingot_const_selected) {
+    query.selected =
+        static_cast<const int32_t *>(launch->buffers[5 + ingot_const_sinks + ingot_const_reaches +
+                                                     (ingot_const_rotary_columns != 0)]) +
+        token * ingot_const_selected;
+    for (last = -1; last + 1 < ingot_const_selected && query.selected[last + 1] >= 0;)
+      ++last;
+  }
   if (ingot_const_reaches) {
     int64_t reach = static_cast<const int32_t *>(launch->buffers[5 + ingot_const_sinks])[token];
     last = reach > position ? reach : position;
@@ -156,6 +170,6 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   int64_t result = (token * ingot_const_query_heads + head) * ingot_const_value_dim;
   for (int64_t i = 0; i < ingot_const_value_dim; ++i)
     storeElement(launch->buffers[5 + ingot_const_sinks + ingot_const_reaches +
-                                 (ingot_const_rotary_columns != 0)],
+                                 (ingot_const_rotary_columns != 0) + (ingot_const_selected != 0)],
                  result + i, ingot_const_result_type, total.values[i] / total.sum);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention: a tile is `tile_heads` query heads of one KV head and `tile_tokens` tokens. Tokens
 // of one sequence that stand side by side share each segment of keys and values, decoded or packed
-// once. Buffers: query, positions, token_sequences, block_table, cache, sinks, reaches and rotary
-// where there are any, result.
+// once. Buffers: query, positions, token_sequences, block_table, cache, sinks, reaches, rotary
+// and selected where there are any, result.
 #include "codegen/x86/kernels/AttentionFloats.h"
 #include "codegen/x86/kernels/AttentionPairs.h"
 
@@ -57,7 +57,9 @@ void attendRun(const Run &run) {
   float *totals = run.scratch + layout.total();
   clearTotals(run.rows(), layout.valueStride(), totals, run.scratch + layout.totalMaxima());
   int64_t last = 0, first = run.start(0, 0);
-  for (int64_t i = 0; i < run.tokens; ++i) {
+  if (ingot_const_selected)
+    last = run.selectedCount() - 1;
+  for (int64_t i = 0; !ingot_const_selected && i < run.tokens; ++i) {
     int32_t seen = run.last(i, run.positions()[i]);
     last = seen > last ? seen : last;
     int64_t start = run.start(i * ingot_const_tile_heads, 0);
@@ -87,7 +89,7 @@ extern "C" void ingot_kernel(const IngotLaunch *launch) {
   end = end < launch->scalars[1] ? end : launch->scalars[1]; // rows of the query
   while (first < end) {
     int64_t next = first + 1;
-    while (next < end && sequences[next] == sequences[first])
+    while (!ingot_const_selected && next < end && sequences[next] == sequences[first])
       ++next;
     const int64_t head = launch->tile[0] * ingot_const_tile_heads;
     attendRun({launch, head, head / (ingot_const_query_heads / ingot_const_kv_heads), first,

@@ -16,7 +16,8 @@ INGOT_CONST(window);  ///< positions that a token attends to; 0: all before it
 INGOT_CONST(chunked); ///< 1: windows follow each other, and do not slide
 INGOT_CONST(sinks);   ///< 1: each query head has one
 INGOT_CONST(sink_type);
-INGOT_CONST_OR(reaches, 0);        ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(reaches, 0);  ///< 1: each token has one, the last position that it attends to
+INGOT_CONST_OR(selected, 0); ///< positions that a token's list has room for; 0: there are none
 INGOT_CONST_OR(rotary_columns, 0); ///< of a query head, the last, which stand apart
 INGOT_CONST_OR(rotary_type, 0);
 INGOT_REAL(scale);
@@ -46,6 +47,18 @@ struct Run {
     int32_t reach = static_cast<const int32_t *>(reaches)[firstToken + token];
     return reach > position ? reach : position;
   }
+  /// The list of positions of the run's only token, and how many it has.
+  const int32_t *selected() const {
+    return static_cast<const int32_t *>(
+               launch->buffers[5 + ingot_const_sinks + ingot_const_reaches + hasRotary()]) +
+           firstToken * ingot_const_selected;
+  }
+  int64_t selectedCount() const {
+    int64_t count = 0;
+    while (count < ingot_const_selected && selected()[count] >= 0)
+      ++count;
+    return count;
+  }
   int64_t rows() const { return tokens * ingot_const_tile_heads; }
   int64_t tokenOf(int64_t row) const { return row / ingot_const_tile_heads; }
   /// Query head of row `row`, and its number among those of all tokens.
@@ -57,11 +70,14 @@ struct Run {
     return launch->buffers[5 + ingot_const_sinks + ingot_const_reaches];
   }
   void *result() const {
-    return launch->buffers[5 + ingot_const_sinks + ingot_const_reaches + hasRotary()];
+    return launch->buffers[5 + ingot_const_sinks + ingot_const_reaches + hasRotary() +
+                           (ingot_const_selected != 0)];
   }
   static bool hasRotary() { return ingot_const_rotary_columns != 0; }
   /// How many of `count` positions from `begin` on row `row` attends to; may be below 1.
   int64_t limit(int64_t row, int64_t begin, int64_t count) const {
+    if (ingot_const_selected)
+      return count; // segments are of the list
     int32_t position = positions()[tokenOf(row)];
     int64_t seen = last(tokenOf(row), position) + 1 - begin;
     return seen < count ? seen : count;
@@ -85,7 +101,10 @@ struct Run {
   int64_t valueOf(const KvPlace &place) const {
     return place.slot(kvHead) * ingot_const_value_stride;
   }
+  /// Of a position, or of a place in the list.
   KvPlace place(int64_t position) const {
+    if (ingot_const_selected)
+      position = selected()[position];
     int64_t sequence = static_cast<const int32_t *>(launch->buffers[2])[firstToken];
     const int32_t *table =
         static_cast<const int32_t *>(launch->buffers[3]) + sequence * launch->scalars[0];

@@ -44,6 +44,7 @@ struct ConfigDraft : ModelConfig, LayerPattern {
   std::vector<bool> slidingLayers;  ///< of each layer whether it has the window; empty: `fullEvery`
   std::vector<bool> rotatingLayers; ///< of each layer whether it rotates; empty: all
   std::vector<bool> otherLayers;    ///< of each layer whether it has `other`; empty: none has
+  std::vector<bool> sharedIndices;  ///< of each layer PositionIndex::isShared; empty: none is
   std::vector<LayerParts> parts;    ///< of each layer; empty: all have both
   std::vector<bool> sparseLayers;   ///< of each layer whether it has experts; empty: all
   std::vector<uint64_t> innerSizes; ///< of each layer's MLP, where they differ; else empty

@@ -64,6 +64,15 @@ struct Attention {
   bool outputGate = false;
 };
 
+/// What chooses the positions that a token attends to (DeepSeek-V3.2), as llm.select_positions has
+/// it: heads of q and one of k, whose first columns rotate.
+struct PositionIndex {
+  uint64_t heads = 0, dim = 0;
+  uint64_t most = 0;            ///< positions of a token; 0: there is no index, and all count
+  bool ropeInterleaved = false; ///< columns 2i and 2i+1 rotate together
+  bool isShared = false;        ///< the choice is the last one of a layer before
+};
+
 /// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): keys and values are projections of
 /// one latent of a token, and so kept as that. Of q and k the last columns of a head rotate; those
 /// of k are the same in all heads.
@@ -76,7 +85,8 @@ struct LatentAttention {
   bool ropeInterleaved = true;          ///< columns 2i and 2i+1 rotate together
   bool bias = false;                    ///< on the projections of x, and on o
   AttentionTemperature temperature = {};
-  double scaling = 0;          ///< of q . k
+  double scaling = 0; ///< of q . k
+  PositionIndex index = {};
   double latentEpsilon = 1e-6; ///< of the norms of latents
 
   /// Columns of a head of q.

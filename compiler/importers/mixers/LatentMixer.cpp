@@ -29,8 +29,9 @@ public:
         rotaryDim(static_cast<int64_t>(attention.rotaryDim)),
         valueDim(static_cast<int64_t>(attention.valueDim)) {}
 
-  Value build(Value x, Value cache) {
-    Value q = model.tempered(query(x), attention.temperature);
+  Value build(Value x, ArrayRef<Value> caches) {
+    Value source = querySource(x), cache = caches.front();
+    Value q = model.tempered(query(source), attention.temperature);
     Value both = project(x, "kv_a_proj_with_mqa", rank + rotaryDim, model.hidden, attention.bias);
     Value latent = normed(step.sliceColumns(both, 0, rank), "kv_a_layernorm", rank);
     step.setSite(site());
@@ -40,10 +41,15 @@ public:
     Value plain = joined(step.sliceColumns(ofHeads, 0, plainDim)),
           rotary = rotated(joined(step.sliceColumns(ofHeads, plainDim, rotaryDim)));
     const Projections projections = stacks();
+    if (attention.index.most == 0)
+      model.selection = {};
+    else if (!attention.index.isShared)
+      model.selection = select(x, source, caches[1]);
     step.setSite(site() + ".kv_b_proj.keys");
     Value absorbed = step.headLinear(plain, projections.keys, heads, rank);
     step.setSite(site());
-    Value attended = step.latentAttention(absorbed, rotary, cache, attention.scaling);
+    Value attended =
+        step.latentAttention(absorbed, rotary, cache, model.selection, attention.scaling);
     step.setSite(site() + ".kv_b_proj.values");
     Value mixed = step.headLinear(attended, projections.values, heads, valueDim);
     return project(mixed, model.names.output, model.hidden, heads * valueDim, attention.bias);
@@ -64,13 +70,38 @@ private:
     return model.project(x, prefix, module + std::string(name), outputs, inputs, hasBias);
   }
 
-  Value query(Value x) {
-    const int64_t columns = heads * static_cast<int64_t>(attention.queryDim());
+  /// What q is projected from.
+  Value querySource(Value x) {
     if (attention.queryRank == 0)
-      return project(x, model.names.query, columns, model.hidden);
+      return x;
     const auto own = static_cast<int64_t>(attention.queryRank);
-    Value latent = project(x, "q_a_proj", own, model.hidden, attention.bias);
-    return project(normed(latent, "q_a_layernorm", own), "q_b_proj", columns, own);
+    return normed(project(x, "q_a_proj", own, model.hidden, attention.bias), "q_a_layernorm", own);
+  }
+
+  Value query(Value source) {
+    return project(source, attention.queryRank == 0 ? model.names.query : "q_b_proj",
+                   heads * static_cast<int64_t>(attention.queryDim()), llm::columnsOf(source));
+  }
+
+  /// The positions that tokens attend to, of which the index keeps keys in `cache`.
+  Value select(Value x, Value source, Value cache) {
+    const checkpoint::PositionIndex &index = attention.index;
+    const auto count = static_cast<int64_t>(index.heads), dim = static_cast<int64_t>(index.dim);
+    const std::string norm = prefix + module + "indexer.k_norm";
+    Value q = project(source, "indexer.wq_b", count * dim, llm::columnsOf(source)),
+          k = project(x, "indexer.wk", dim, model.hidden);
+    step.setSite(Modules::siteOf(norm));
+    k = step.norm(k, /*centered=*/true, step.weight(norm + ".weight", {dim}),
+                  step.weight(norm + ".bias", {dim}), 1e-6);
+    Value weights = project(x, "indexer.weights_proj", count, model.hidden);
+    step.setSite(site() + ".indexer");
+    q = rotated(q, dim, index.ropeInterleaved);
+    k = rotated(k, dim, index.ropeInterleaved);
+    // A latent cache takes keys in two parts, and gives them as one.
+    step.latentAppend(step.sliceColumns(k, 0, dim / 2),
+                      step.sliceColumns(k, dim / 2, dim - dim / 2), cache);
+    return step.selectPositions(q, weights, cache, index.most,
+                                1 / std::sqrt(static_cast<double>(dim * count)));
   }
 
   /// The norm `name` of a latent.
@@ -83,12 +114,15 @@ private:
 
   Value joined(Value ofHeads) { return step.joinRows(ofHeads, schema::dim::tokens); }
 
-  Value rotated(Value x) {
+  Value rotated(Value x) { return rotated(x, rotaryDim, attention.ropeInterleaved); }
+
+  /// The first rotary columns of heads of `headDim`.
+  Value rotated(Value x, int64_t headDim, bool interleaved) {
     const RotaryTable rotary =
         rotaryTable(model.config.ropes.front(), attention.rotaryDim, model.maxContext);
     Value table = step.literal("rope.inv_freq", rotary.frequencies);
-    return attention.ropeInterleaved ? step.ropePairs(x, table, rotaryDim, rotary.factor)
-                                     : step.rope(x, table, rotaryDim, rotary.factor);
+    return interleaved ? step.ropePairs(x, table, headDim, rotary.factor)
+                       : step.rope(x, table, headDim, rotary.factor);
   }
 
   Projections stacks() {
@@ -136,13 +170,18 @@ private:
 
 CacheTypes compiler::cachesOf(MLIRContext *context, const Modules &,
                               const LatentAttention &attention) {
-  const auto rank = static_cast<int64_t>(attention.latentRank),
-             rotary = static_cast<int64_t>(attention.rotaryDim);
-  return {llm::KvType::get(context, 1, rank + rotary, Float32Type::get(context), kKvBlockTokens,
-                           /*window=*/0, rank, /*latent=*/true)};
+  auto keys = [&](uint64_t columns, uint64_t first) -> Type {
+    return llm::KvType::get(context, 1, static_cast<int64_t>(columns), Float32Type::get(context),
+                            kKvBlockTokens, /*window=*/0, static_cast<int64_t>(first),
+                            /*latent=*/true);
+  };
+  CacheTypes types = {keys(attention.latentRank + attention.rotaryDim, attention.latentRank)};
+  if (attention.index.most != 0 && !attention.index.isShared)
+    types.push_back(keys(attention.index.dim, attention.index.dim / 2));
+  return types;
 }
 
 Value compiler::mixTokens(Modules &model, const LatentAttention &attention, Value x,
                           const std::string &prefix, ArrayRef<Value> caches) {
-  return LatentBuilder(model, attention, prefix).build(x, caches.front());
+  return LatentBuilder(model, attention, prefix).build(x, caches);
 }

@@ -48,6 +48,7 @@ public:
   const checkpoint::ModuleNames &names;
   const int64_t hidden;     ///< columns of what layers read and give
   const int64_t maxContext; ///< positions the engine is declared for
+  mlir::Value selection;    ///< of positions by the last layer that chose; null: none did
 };
 
 } // namespace ingot::compiler

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeepSeek-V2 and V3 (also R1, V3.1 and Kimi K2): latent attention; experts in groups behind the
-// first layers. GLM-4.7-Flash and Mistral 4 are V3 with other numbers.
+// first layers. GLM-4.7-Flash and Mistral 4 are V3 with other numbers; V3.2 and GLM-5 choose the
+// positions that tokens attend to.
 #include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/config/families/LatentKeys.h"
 #include "compiler/checkpoint/config/families/RoutedExperts.h"
@@ -73,6 +74,94 @@ constinit const Family deepSeekV3 = {
              .expertCount = "n_routed_experts",
              .meaningless = meaningless,
              .readOwn = readV3}};
+
+//===- DeepSeek-V3.2 and GLM-5 --------------------------------------------------------------===//
+
+/// The index that chooses positions, in all layers but those of GLM-5 that take another's choice.
+static void readIndex(JsonFields &fields, ConfigDraft &config, uint64_t heads, bool interleaved) {
+  auto &latent = std::get<LatentAttention>(*config.other);
+  latent.index = {
+      .heads = fields.unsignedIntegerOr("index_n_heads", heads, 1, ModelConfig::mostHeads),
+      .dim = fields.unsignedIntegerOr("index_head_dim", 128, 2, ModelConfig::widestHead),
+      .most = fields.unsignedIntegerOr("index_topk", 2048, 1, Rope::mostPositions),
+      .ropeInterleaved = interleaved};
+  if (latent.index.dim < latent.rotaryDim)
+    fields.fail("index_head_dim", "INGOT-E1051",
+                message(latent.index.dim, " columns, of which ", latent.rotaryDim, " rotate"),
+                "correct it or qk_rope_head_dim");
+  if (latent.queryRank == 0)
+    fields.fail("q_lora_rank", "INGOT-E1057", "an index without a latent of q is not supported",
+                "use a checkpoint with q_lora_rank");
+}
+
+static void readV32(JsonFields &fields, ConfigDraft &config) {
+  readV3(fields, config);
+  readIndex(fields, config, 64, false);
+}
+
+constinit const Family deepSeekV32 = {
+    .architecture = "DeepseekV32ForCausalLM",
+    .layers = {.other = LatentAttention{},
+               .otherType = "indexed_attention",
+               .experts = sigmoidExperts("gate.e_score_correction_bias")},
+    .vary = scaleLatent,
+    .json = {.positions = 163840,
+             .bos = 0,
+             .eos = 1,
+             .headDim = 64,
+             .scaledRope = RopeType::Yarn,
+             .expertsPerToken = 8,
+             .expertCount = "n_routed_experts",
+             .meaningless = meaningless,
+             .readOwn = readV32}};
+
+/// Of each layer whether it takes the choice of the one before: by a list, by a text with F or S
+/// for each, or by how often layers choose.
+static std::vector<bool> readShared(JsonFields &fields, uint64_t layers) {
+  std::vector<bool> shared;
+  const auto types = fields.texts("indexer_types");
+  const std::string pattern = fields.stringOr("index_topk_pattern", "");
+  const uint64_t every = fields.unsignedIntegerOr("index_topk_freq", 1, 1, layers),
+                 offset = fields.unsignedIntegerOr("index_skip_topk_offset", 2, 0, layers);
+  for (uint64_t layer = 0; layer < layers; ++layer) {
+    const uint64_t behind = layer + 1 > offset ? layer + 1 - offset : 0;
+    std::string_view type = behind % every == 0 ? "full" : "shared";
+    if (types)
+      type = layer < types->size() ? std::string_view((*types)[layer]) : "";
+    else if (!pattern.empty())
+      type = layer >= pattern.size() ? "" : pattern[layer] == 'F' ? "full" : "shared";
+    if (type != "full" && (type != "shared" || layer == 0))
+      fields.fail(types ? "indexer_types" : "index_topk_pattern", "INGOT-E1057",
+                  message("how layer ", layer, " chooses positions is not known"),
+                  "known are full, and shared behind the first layer");
+    shared.push_back(type == "shared");
+  }
+  return shared;
+}
+
+static void readGlm5(JsonFields &fields, ConfigDraft &config) {
+  LatentKeys{.queryRank = 2048, .plainDim = 192, .valueDim = 256}.read(fields, config);
+  RoutedExperts{.innerSize = 2048, .scale = 2.5, .dense = 3}.read(fields, config);
+  readIndex(fields, config, 32, true);
+  config.sharedIndices = readShared(fields, config.layerCount());
+}
+
+constinit const Family glmMoeDsa = {
+    .architecture = "GlmMoeDsaForCausalLM",
+    .layers = {.other = LatentAttention{},
+               .otherType = "indexed_attention",
+               .experts = sigmoidExperts("gate.e_score_correction_bias")},
+    .vary = scaleLatent,
+    .json = {.positions = 202752,
+             .bos = 0,
+             .eos = 1,
+             .headDim = 64,
+             .epsilon = 1e-5,
+             .scaledRope = RopeType::Yarn,
+             .expertsPerToken = 8,
+             .expertCount = "n_routed_experts",
+             .meaningless = meaningless,
+             .readOwn = readGlm5}};
 
 //===- GLM-4.7-Flash ------------------------------------------------------------------------===//
 

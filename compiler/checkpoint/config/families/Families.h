@@ -13,6 +13,7 @@
   X(cohere2) \
   X(deepSeekV2) \
   X(deepSeekV3) \
+  X(deepSeekV32) \
   X(ernie45) \
   X(ernie45Moe) \
   X(exaone4) \
@@ -30,6 +31,7 @@
   X(glm4) \
   X(glm4Moe) \
   X(glm4MoeLite) \
+  X(glmMoeDsa) \
   X(gpt2) \
   X(gptNeoX) \
   X(gptOss) \

@@ -45,6 +45,8 @@ inline void scaleLatent(const ConfigDraft &config, LayerPlan &layer) {
   latent.scaling = config.rope.allGrowth * config.rope.allGrowth /
                    std::sqrt(static_cast<double>(latent.queryDim()));
   latent.temperature = config.attention.temperature;
+  const auto number = static_cast<size_t>(&layer - config.layers.data());
+  latent.index.isShared = !config.sharedIndices.empty() && config.sharedIndices[number];
 }
 
 } // namespace ingot::checkpoint
