@@ -134,7 +134,8 @@ def Llm_AttentionOp : Llm_Op<"attention", [MemoryEffects<[MemRead]>, Llm_StoresR
                        Llm_IndexTensor:$token_sequences, Llm_IndexTensor:$block_table,
                        Llm_KvType:$cache, Optional<Llm_Activation>:$sinks,
                        Optional<Llm_IndexTensor>:$reaches, Optional<Llm_Activation>:$rotary,
-                       Optional<Llm_IndexTensor>:$selected, F32Attr:$scale, OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
+                       Optional<Llm_IndexTensor>:$selected, F32Attr:$scale,
+                       OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$fp8,
                        OptionalAttr<Engine_SumsAttr>:$sums);
   let results = (outs Llm_Activation:$result);

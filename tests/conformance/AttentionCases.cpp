@@ -28,6 +28,7 @@ struct Layer {
   bool stale = false;             ///< the cache has NaN where nothing was written yet
   int64_t valueDim = 0;           ///< columns of a head of v; 0: as of k
   bool latent = false;            ///< values are the first columns of keys
+  int64_t selected = 0;           ///< positions of a token's list; 0: it has none
   bool parts = false;             ///< a query is in two parts, as keys of a latent cache are
   std::vector<int64_t> axes = {}; ///< of the frequencies of a rotation
   bool reaches = false;           ///< tokens of pictures see the rest of them
@@ -334,8 +335,9 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
   auto sequence = int64_t(inputs.arguments[2].tensor.at(token));
   int64_t kvHead = head / (layer.heads / layer.kvHeads);
   std::vector<double> weights, scales;
-  double sink =
-      layer.sinks.empty() ? -INFINITY : inputs.arguments[layer.parts ? 5 : 4].tensor.at(head);
+  double sink = layer.sinks.empty()
+                    ? -INFINITY
+                    : inputs.arguments[4 + layer.parts + (layer.selected != 0)].tensor.at(head);
   double largest = sink;
   int64_t first = layer.window ? std::max<int64_t>(position + 1 - layer.window, 0) : 0;
   if (layer.chunked)
@@ -343,7 +345,13 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
   int64_t last = position;
   if (layer.reaches)
     last = int64_t(inputs.arguments[layer.sinks.empty() ? 4 : 5].tensor.at(token));
-  for (int64_t at = first; at <= last; ++at) {
+  std::vector<int64_t> seen;
+  for (int64_t at = first; at <= last && !layer.selected; ++at)
+    seen.push_back(at);
+  for (int64_t i = 0; i < layer.selected; ++i)
+    if (auto at = int64_t(inputs.arguments[layer.parts ? 5 : 4].tensor.at(token, i)); at >= 0)
+      seen.push_back(at);
+  for (int64_t at : seen) {
     const double *key = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, false)];
     double score = 0;
     for (int64_t i = 0; i < layer.headDim; ++i)
@@ -363,11 +371,11 @@ static void attend(const Layer &layer, const Inputs &inputs, const std::vector<d
     roundWeights(size_t(first), scales, weights, steps);
   const int64_t columns = layer.valueColumns();
   std::vector<double> values(columns), tolerances(columns);
-  for (int64_t at = first; at <= last; ++at) {
+  for (auto [at, weight, step] : llvm::zip_equal(seen, weights, steps)) {
     const double *value = &cache[cacheIndex(layer, inputs, sequence, at, kvHead, true)];
     for (int64_t i = 0; i < columns; ++i) {
-      values[i] += weights[at - first] / sum * value[i];
-      tolerances[i] += (2e-5 * weights[at - first] + steps[at - first]) / sum * std::abs(value[i]);
+      values[i] += weight / sum * value[i];
+      tolerances[i] += (2e-5 * weight + step) / sum * std::abs(value[i]);
     }
   }
   for (int64_t i = 0; i < columns; ++i)
@@ -385,6 +393,7 @@ static Case attentionCase(const Layer &layer) {
       "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
       (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
       (layer.softcap != 0 ? "_softcap" : "") +
+      (layer.selected ? "_selected" + std::to_string(layer.selected) : "") +
       (layer.sinks.empty() ? "" : "_sinks_" + layer.sinks) + (layer.reaches ? "_reaches" : "") +
       (layer.stale ? "_stale" : "");
   std::string sinks = formatv("tensor<{0}x{1}>", layer.heads, layer.sinks);
@@ -395,10 +404,15 @@ static Case attentionCase(const Layer &layer) {
     sinksParameter += ", %r: " + kIndex + " {test.role = \"reaches\"}";
     sinksOperand += "reaches(%r : " + kIndex + ") ";
   }
+  std::string lists;
+  if (layer.selected)
+    lists = formatv(", %l: tensor<?x{0}xi32, \"T\"> {{test.role = \"selected\"}", layer.selected);
   if (layer.parts) {
-    sinksParameter = ", %r: " + rotary + sinksParameter;
+    sinksParameter = ", %r: " + rotary + lists + sinksParameter;
     sinksOperand += "rotary(%r : " + rotary + ") ";
   }
+  if (layer.selected)
+    sinksOperand += formatv("selected(%l : tensor<?x{0}xi32, \"T\">) ", layer.selected);
   std::string kind = (layer.window ? formatv("window {0} ", layer.window).str() : "") +
                      (layer.chunked ? "chunked " : "") +
                      (layer.softcap != 0 ? formatv("softcap {0} ", layer.softcap).str() : "") +
@@ -420,6 +434,26 @@ static Case attentionCase(const Layer &layer) {
     expected.insert(expected.end(), before.begin(), before.end());
     return expected;
   };
+  return built;
+}
+
+/// Positions by the scores of `heads` of an index whose keys are `layer`'s. Which they are hangs on
+/// every bit of a score, so that all must agree.
+static Case selectCase(const Layer &layer, int64_t heads) {
+  std::string query = activation(heads * layer.headDim, layer.activation),
+              weights = activation(heads, layer.activation),
+              lists = formatv("tensor<?x{0}xi32, \"T\">", layer.selected);
+  Case built;
+  built.name = formatv("select_positions_{0}_{1}x{2}_{3}", layer.cache, heads, layer.headDim,
+                       layer.selected);
+  built.nativeOnly = true;
+  built.apart = 0;
+  built.plain =
+      "func.func @f(%q: " + query + ", %w: " + weights + ", " + kIndexParameters +
+      ", %c: " + layer.cacheType() + ") -> " + lists +
+      " {\n  %y = llm.select_positions %q, %w at %p, %s, %b over %c scale 0.11 : " + query + ", " +
+      weights + ", " + kIndex + ", " + kIndex + ", " + kTable + ", " + layer.cacheType() + " -> " +
+      lists + "\n  return %y : " + lists + "\n}";
   return built;
 }
 
@@ -664,6 +698,18 @@ std::vector<Case> conformance::attentionCases() {
     add(attentionCase(latent), {1, 17});
     latent.parts = true;
     add(attentionCase(latent), {1, 17});
+  }
+  // Positions that are chosen, fewer than there are and about as many.
+  for (int64_t most : {40, 300}) {
+    Layer chosen = {6, 1, 96, "bf16", "bf16"};
+    chosen.valueDim = 64;
+    chosen.latent = chosen.parts = true;
+    chosen.selected = most;
+    add(attentionCase(chosen), {2, 19});
+    chosen.cache = "f8E4M3FN";
+    chosen.sinks = "f32";
+    add(attentionCase(chosen), {3});
+    add(selectCase(chosen, 5), {1, 21});
   }
   // Latents as models have them.
   for (int64_t heads : {5, 16, 20, 128}) {

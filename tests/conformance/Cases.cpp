@@ -160,9 +160,25 @@ static std::vector<int32_t> drawOrder(int64_t rows, int64_t experts, std::vector
   return order;
 }
 
-/// Index values of a role: "positions", "sequences", "offsets", "table", "order" and then "starts"
-/// of "limit" experts, "tokens" of which every fourth is outside the table, "places" of which half
-/// are none, or below "limit".
+/// Of each token so many of the positions up to its own, or all, in ascending order.
+static std::vector<int32_t> drawSelected(const Batch &batch, int64_t most,
+                                         std::mt19937_64 &random) {
+  std::vector<int32_t> lists;
+  for (int32_t position : batch.positions) {
+    std::vector<int32_t> own(position + 1);
+    std::iota(own.begin(), own.end(), 0);
+    std::shuffle(own.begin(), own.end(), random);
+    own.resize(std::min<int64_t>(most, position + 1));
+    std::sort(own.begin(), own.end());
+    own.resize(most, -1);
+    lists.insert(lists.end(), own.begin(), own.end());
+  }
+  return lists;
+}
+
+/// Index values of a role: "positions", "selected", "sequences", "offsets", "table", "order" and
+/// then "starts" of "limit" experts, "tokens" of which every fourth is outside the table, "places"
+/// of which half are none, or below "limit".
 static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &batch, Dims dims,
                               std::mt19937_64 &random) {
   auto type = cast<RankedTensorType>(function.getBody().front().getArgument(argument).getType());
@@ -173,6 +189,9 @@ static HostTensor indexTensor(func::FuncOp function, unsigned argument, Batch &b
     return fromInts(type.getElementType(), batch.sequences, 1);
   if (role && role.getValue() == "reaches")
     return fromInts(type.getElementType(), batch.reaches, 1);
+  if (role && role.getValue() == "selected")
+    return fromInts(type.getElementType(), drawSelected(batch, type.getDimSize(1), random),
+                    type.getDimSize(1));
   if (role && role.getValue() == "offsets")
     return fromInts(type.getElementType(), batch.offsets, 1);
   if (role && role.getValue() == "table")

@@ -58,7 +58,8 @@ std::vector<Case> attentionCases();
 std::vector<Case> expertCases();
 
 /// Inputs for `function`, drawn from `seed`: index tensors are recognised by their argument's name
-/// attribute "test.role": tokens (below test.limit), positions, reaches, sequences, offsets (of
+/// attribute "test.role": tokens (below test.limit), positions, selected (of those up to a
+/// token's own), reaches, sequences, offsets (of
 /// sequences), table, rows, places (of the L rows, or none), order (of the rows of test.limit
 /// experts), starts.
 Inputs makeInputs(mlir::func::FuncOp function, const Case &which, int64_t tokens, uint64_t seed);

@@ -231,6 +231,28 @@ func.func @f(%q: tensor<?x16xf32, "T">, %r: tensor<?x4xf32, "T">, %p: tensor<?xi
 
 // -----
 
+func.func @f(%q: tensor<?x24xf32, "T">, %r: tensor<?x4xf32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 16 x f32, block = 4, values = 12, latent>) {
+  // expected-error @+1 {{query must have 16 columns for each of the weights}}
+  %y = llm.select_positions %q, %r at %p, %s, %b over %c scale 1.0
+      : tensor<?x24xf32, "T">, tensor<?x4xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 16 x f32, block = 4, values = 12, latent> -> tensor<?x5xi32, "T">
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x16xf32, "T">, %l: tensor<?x4xi32, "T">, %p: tensor<?xi32, "T">, %s: tensor<?xi32, "T">,
+    %b: tensor<?x?xi32, "S">, %c: !llm.kv<1 x 16 x f32, block = 4>) {
+  // expected-error @+1 {{needs a list of positions for each row of the query, without window}}
+  %y = llm.attention %q at %p, %s, %b over %c selected(%l : tensor<?x4xi32, "T">) scale 1.0 window 4
+      : tensor<?x16xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+      !llm.kv<1 x 16 x f32, block = 4> -> tensor<?x16xf32, "T">
+  return
+}
+
+// -----
+
 // expected-error @+1 {{a latent cache has one head, no window, and values within its keys}}
 func.func @f(%c: !llm.kv<1 x 8 x f32, block = 4, values = 9, latent>) {
   return

@@ -104,6 +104,15 @@ func.func @widths(%q: tensor<?x48xf32, "T">, %k: tensor<?x16xf32, "T">, %v: tens
       rotary(%r : tensor<?x4xf32, "T">) scale 0.5
       : tensor<?x8xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
         !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent> -> tensor<?x8xf32, "T">
+  // CHECK: %[[S:.+]] = llm.select_positions %{{.*}}, %{{.*}} at {{.*}} over %{{.*}} scale 2.500000e-01 : {{.*}} -> tensor<?x5xi32, "T">
+  %3 = llm.select_positions %q, %r at %positions, %sequences, %table over %latent scale 0.25
+      : tensor<?x48xf32, "T">, tensor<?x4xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent> -> tensor<?x5xi32, "T">
+  // CHECK: llm.attention {{.*}} selected(%[[S]] : tensor<?x5xi32, "T">) scale
+  %4 = llm.attention %q at %positions, %sequences, %table over %latent
+      selected(%3 : tensor<?x5xi32, "T">) scale 0.5
+      : tensor<?x48xf32, "T">, tensor<?xi32, "T">, tensor<?xi32, "T">, tensor<?x?xi32, "S">,
+        !llm.kv<1 x 12 x bf16, block = 4, values = 8, latent> -> tensor<?x32xf32, "T">
   return %0, %1 : tensor<?x24xf32, "T">, tensor<?x32xf32, "T">
 }
 
