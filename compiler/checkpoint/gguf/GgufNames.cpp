@@ -37,6 +37,30 @@ template <class Mixer> bool haveTokenMixer(const ModelConfig &config) {
   });
 }
 
+/// The state space of the first layer that has one; null: none has.
+const StateSpace *firstStateSpace(const ModelConfig &config) {
+  for (const LayerPlan &layer : config.layers) {
+    if (const auto *both = std::get_if<AttentionAndStateSpace>(&layer.tokenMixer))
+      return &both->space;
+    if (const auto *space = std::get_if<StateSpace>(&layer.tokenMixer))
+      return space;
+  }
+  return nullptr;
+}
+
+NameRows namesOfStateSpace(const StateSpace &space) {
+  NameRows rows;
+  for (auto [gguf, model] : {std::pair("ssm_in.", "in_proj."),
+                             {"ssm_conv1d.", "conv1d."},
+                             {"ssm_dt.bias", "dt_bias"},
+                             {"ssm_a", "A_log"},
+                             {"ssm_d", "D"},
+                             {"ssm_norm.", "norm."},
+                             {"ssm_out.", "out_proj."}})
+    rows.push_back({gguf, message(space.module, ".", model)});
+  return rows;
+}
+
 bool haveExpertsBesideMlps(const ModelConfig &config) {
   return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
     return std::holds_alternative<MlpAndExperts>(layer.channelMixer);
@@ -112,19 +136,22 @@ NameRows partsOfExperts(const Experts &experts) {
 }
 
 /// What a layer has beside each expert's own matrices.
-NameRows namesOfExperts(const Experts &experts) {
+NameRows namesOfExperts(const Experts &experts, const ModuleNames &names) {
   const std::string module = experts.path(), shared = message(module, experts.shared);
   NameRows rows = {{"ffn_gate_inp.", message(module, experts.router, ".")},
                    {"ffn_gate_inp_shexp.", shared + "_gate."},
-                   {"ffn_gate_shexp.", shared + ".gate_proj."},
-                   {"ffn_up_shexp.", shared + ".up_proj."},
-                   {"ffn_down_shexp.", shared + ".down_proj."}};
+                   {"ffn_gate_shexp.", message(shared, ".", names.gate, ".")},
+                   {"ffn_up_shexp.", message(shared, ".", names.up, ".")},
+                   {"ffn_down_shexp.", message(shared, ".", names.down, ".")}};
   if (!experts.routing.bias.empty())
     rows.push_back({"exp_probs_b.bias", message(module, experts.routing.bias)});
   if (!experts.routing.inputScale.empty())
     rows.push_back({"ffn_gate_inp.scale", message(module, experts.routing.inputScale)});
   if (!experts.routing.expertScale.empty())
     rows.push_back({"ffn_down_exps.scale", message(module, experts.routing.expertScale)});
+  if (experts.latentSize != 0)
+    rows.insert(rows.end(), {{"ffn_latent_down.", message(module, "fc1_latent_proj.")},
+                             {"ffn_latent_up.", message(module, "fc2_latent_proj.")}});
   for (const auto &[gguf, model] : partsOfExperts(experts))
     rows.push_back({gguf + "_exps.bias", message(module, "experts.", model, "_bias")});
   return rows;
@@ -152,8 +179,12 @@ NameRows namesOfLayer(const ModelConfig &config) {
          {"ssm_a", "linear_attn.A_log"},
          {"ssm_norm.", "linear_attn.norm."},
          {"ssm_out.", "linear_attn.out_proj."}});
+  if (const StateSpace *space = firstStateSpace(config))
+    add(namesOfStateSpace(*space));
+  if (haveTokenMixer<AttentionAndStateSpace>(config)) // Falcon-H1's converter leaves ".weight" out.
+    add({{"ffn_norm", message(config.names.feedForwardNorm, ".weight")}});
   if (const Experts *experts = config.firstExperts())
-    add(namesOfExperts(*experts));
+    add(namesOfExperts(*experts, config.names));
   if (haveExpertsBesideMlps(config))
     add({{"pre_ffw_norm_2.", message(config.names.feedForwardNorm, "_2.")},
          {"post_ffw_norm_1.", message(config.names.resultNorm, "_1.")},
@@ -335,6 +366,14 @@ std::vector<RowPart> partsOfFused(std::string_view name, const ModelConfig &conf
           part(names.value, key)};
 }
 
+/// Numbers of heads, which converters give a second dimension, or a norm's factors by groups.
+bool isVectorOfStateSpace(const Tensor &tensor) {
+  constexpr std::string_view ends[] = {".ssm_a", ".ssm_d", ".ssm_norm.weight"};
+  return tensor.shape.size() == 2 && std::ranges::any_of(ends, [&](std::string_view end) {
+           return tensor.name.ends_with(end);
+         });
+}
+
 Outcome addParts(const Tensor &tensor, const std::vector<RowPart> &parts, const std::string &where,
                  std::vector<Tensor> &tensors) {
   uint64_t rows = 0;
@@ -408,6 +447,8 @@ Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const Mod
          tensor.name.ends_with(".ssm_conv1d.weight")) &&
         tensor.shape.size() == 2)
       tensor.shape.insert(tensor.shape.begin() + 1, 1);
+    if (isVectorOfStateSpace(tensor))
+      tensor.shape = {tensor.shape[0] * tensor.shape[1]};
     if (auto known = modelNameOf(tensor.name, config))
       tensor.name = *std::move(known);
     named.push_back(std::move(tensor));
