@@ -5,6 +5,7 @@
 
 #include "compiler/checkpoint/config/ForcedTokens.h"
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/Mamba1.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 #include "compiler/checkpoint/files/NearestName.h"
 
@@ -407,6 +408,10 @@ Expected<ModelConfig> readGgufConfig(GgufModel &model) {
       names.emplace_back(own);
     }
   }
+  if (isMamba1(*name))
+    return given->error("INGOT-E1113",
+                        message("the GGUF architecture ", inQuotes(*name), kWhyNotMamba1),
+                        std::string(kInsteadOfMamba1));
   const std::string nearest = nearestByBeginning(*name, names);
   return given->error("INGOT-E1113",
                       message("the GGUF architecture ", inQuotes(*name), " is not supported",
