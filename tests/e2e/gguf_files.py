@@ -12,6 +12,7 @@ from gguf_gemma import (GEMMA3N, GEMMA3N_KEYS, GEMMA4, GEMMA4_KEYS, GEMMA_NORMS,
                         STREAM_STACKS)
 from gguf_hybrids import (HYBRIDS, HYBRID_BEGINNINGS, HYBRID_STACKS, HYBRIDS_CONVERTIBLE,
                           of_state_space)
+from gguf_latent import LATENT, LATENT_CONVERTIBLE, latent_shape, latent_stacks, of_latent
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
@@ -203,6 +204,7 @@ FAMILIES = {
     "stablelm_plain": ("stablelm", {}, {"rope.dimension_count": lambda config: round(
         config["partial_rotary_factor"] * config["head_dim"])}),
     **HYBRIDS,
+    **LATENT,
 }
 # What converters can say of a model of these families.
 CONVERTIBLE = {
@@ -229,12 +231,13 @@ CONVERTIBLE = {
     "qwen3_moe": {"decoder_sparse_step": 1},
     "qwen3_next": {"mlp_only_layers": []},
     **HYBRIDS_CONVERTIBLE,
+    **LATENT_CONVERTIBLE,
 }
 
 
 # Families whose layers differ, and that are converted as they are.
 VARIED = ("gemma3n", "gemma4", "gemma4_moe", "gemma4_shared", "lfm2", "lfm2_moe", "qwen3_5",
-          "qwen3_5_moe", "qwen3_next", *HYBRIDS)
+          "qwen3_5_moe", "qwen3_next", *HYBRIDS, *LATENT)
 
 
 def tensors_of(name, config):
@@ -245,6 +248,9 @@ def tensors_of(name, config):
             stored = {to: shape for tensor, shape in stored.items() if ".0.mlp." not in tensor
                       for to in {tensor, tensor.replace(".layers.1.mlp.", ".layers.0.mlp.")}}
         sized = ("model.embed_tokens", "backbone.embeddings", "lm_head.")
+        if name in LATENT:
+            stored = {tensor: latent_shape(config, tensor, shape)
+                      for tensor, shape in stored.items()}
         return {tensor: [config["vocab_size"] if tensor.startswith(sized) and not at else rows
                          for at, rows in enumerate(shape)]
                 for tensor, shape in stored.items()}
@@ -354,6 +360,8 @@ def as_llamas(config, tensors):
             tensor = transposed(tensor)
         if "linear_num_value_heads" in config:
             result.update(of_delta_nets(config, name, tensor))
+        elif "kv_lora_rank" in config:
+            result.update(of_latent(config, name, tensor))
         elif config["model_type"] in ("falcon_h1", "granitemoehybrid", "nemotron_h"):
             result.update(of_state_space(config, name, tensor))
         else:
@@ -580,7 +588,8 @@ def stream_stacks(config, tensors):
 
 # Those of Gemma 4 are stacks already.
 STACKS = {"gpt_oss": gpt_oss_stacks, "llama4": llama4_stacks, "gemma4_moe": lambda *_: {},
-          "gemma3n": stream_stacks, **HYBRID_STACKS}
+          "gemma3n": stream_stacks, **HYBRID_STACKS,
+          **dict.fromkeys(LATENT, latent_stacks)}
 
 
 def proportional(config):

@@ -188,6 +188,8 @@ void ConfigReader::readHeads() {
   config.attention.heads = neededInAllLayers("attention.head_count", 1, ModelConfig::mostHeads);
   if (gguf.readLayers)
     gguf.readLayers(fields, config);
+  if (config.other && std::holds_alternative<LatentAttention>(*config.other))
+    return; // whose heads are none of those below
   if (!fields.isAsked(kvHeads))
     config.attention.kvHeads =
         sameInAllLayers(kvHeads, 1, config.attention.heads).value_or(config.attention.heads);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace ingot::checkpoint {
 
@@ -179,6 +180,16 @@ NameRows namesOfLayer(const ModelConfig &config) {
          {"ssm_a", "linear_attn.A_log"},
          {"ssm_norm.", "linear_attn.norm."},
          {"ssm_out.", "linear_attn.out_proj."}});
+  if (haveTokenMixer<LatentAttention>(config))
+    for (auto [gguf, model] : {std::pair("attn_q_a.", "q_a_proj."),
+                               {"attn_q_a_norm.", "q_a_layernorm."},
+                               {"attn_q_b.", "q_b_proj."},
+                               {"attn_kv_a_mqa.", "kv_a_proj_with_mqa."},
+                               {"attn_kv_a_norm.", "kv_a_layernorm."},
+                               {"attn_kv_b.", "kv_b_proj."},
+                               {"attn_k_b.", "k_b_proj."},
+                               {"attn_v_b.", "v_b_proj."}})
+      rows.push_back({gguf, message(config.names.attention, ".", model)});
   if (const StateSpace *space = firstStateSpace(config))
     add(namesOfStateSpace(*space));
   if (haveTokenMixer<AttentionAndStateSpace>(config)) // Falcon-H1's converter leaves ".weight" out.
@@ -374,6 +385,28 @@ bool isVectorOfStateSpace(const Tensor &tensor) {
          });
 }
 
+/// The two that latent attention has of kv_b, by heads.
+bool isOfHeads(const Tensor &tensor) {
+  return tensor.shape.size() == 3 &&
+         (tensor.name.ends_with(".attn_k_b.weight") || tensor.name.ends_with(".attn_v_b.weight"));
+}
+
+/// Of files that have kv_b whole as well as by heads, leaves it whole.
+void dropCopies(std::vector<Tensor> &tensors) {
+  std::set<std::string, std::less<>> wholes;
+  for (const Tensor &tensor : tensors)
+    if (tensor.name.ends_with(".attn_kv_b.weight"))
+      wholes.insert(tensor.name);
+  std::erase_if(tensors, [&](const Tensor &tensor) {
+    std::string_view name = tensor.name;
+    if (wholes.empty() ||
+        !(name.ends_with(".attn_k_b.weight") || name.ends_with(".attn_v_b.weight")))
+      return false;
+    name.remove_suffix(std::string_view("k_b.weight").size());
+    return wholes.contains(message(name, "kv_b.weight"));
+  });
+}
+
 Outcome addParts(const Tensor &tensor, const std::vector<RowPart> &parts, const std::string &where,
                  std::vector<Tensor> &tensors) {
   uint64_t rows = 0;
@@ -429,6 +462,7 @@ std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelCon
 
 Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const ModelConfig &config,
                                           const std::string &where) {
+  dropCopies(tensors);
   std::vector<Tensor> named;
   for (Tensor &tensor : tensors) {
     if (const auto stack = stackCalled(tensor.name, config)) {
@@ -447,8 +481,10 @@ Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const Mod
          tensor.name.ends_with(".ssm_conv1d.weight")) &&
         tensor.shape.size() == 2)
       tensor.shape.insert(tensor.shape.begin() + 1, 1);
-    if (isVectorOfStateSpace(tensor))
-      tensor.shape = {tensor.shape[0] * tensor.shape[1]};
+    if (isVectorOfStateSpace(tensor) || isOfHeads(tensor)) {
+      tensor.shape[1] *= tensor.shape[0];
+      tensor.shape.erase(tensor.shape.begin());
+    }
     if (auto known = modelNameOf(tensor.name, config))
       tensor.name = *std::move(known);
     named.push_back(std::move(tensor));

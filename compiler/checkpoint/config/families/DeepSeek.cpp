@@ -2,6 +2,7 @@
 // DeepSeek-V2 and V3 (also R1, V3.1 and Kimi K2): latent attention; experts in groups behind the
 // first layers. GLM-4.7-Flash and Mistral 4 are V3 with other numbers.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/LatentGguf.h"
 #include "compiler/checkpoint/config/families/LatentKeys.h"
 #include "compiler/checkpoint/config/families/RoutedExperts.h"
 
@@ -72,7 +73,8 @@ constinit const Family deepSeekV3 = {
              .expertsPerToken = 8,
              .expertCount = "n_routed_experts",
              .meaningless = meaningless,
-             .readOwn = readV3}};
+             .readOwn = readV3},
+    .gguf = kLatentGguf};
 
 //===- GLM-4.7-Flash ------------------------------------------------------------------------===//
 
