@@ -10,6 +10,9 @@ import sys
 import harness
 from gguf_gemma import (GEMMA3N, GEMMA3N_KEYS, GEMMA4, GEMMA4_KEYS, GEMMA_NORMS, RESULT_NORMS,
                         STREAM_STACKS)
+from gguf_hybrids import (HYBRIDS, HYBRID_BEGINNINGS, HYBRID_STACKS, HYBRIDS_CONVERTIBLE,
+                          of_state_space)
+from gguf_latent import LATENT, LATENT_CONVERTIBLE, latent_shape, latent_stacks, of_latent
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
 import models  # noqa: E402
@@ -200,6 +203,8 @@ FAMILIES = {
         **GEMMA4_KEYS, **EXPERT_KEYS, "expert_used_count": "top_k_experts"}),
     "stablelm_plain": ("stablelm", {}, {"rope.dimension_count": lambda config: round(
         config["partial_rotary_factor"] * config["head_dim"])}),
+    **HYBRIDS,
+    **LATENT,
 }
 # What converters can say of a model of these families.
 CONVERTIBLE = {
@@ -225,12 +230,14 @@ CONVERTIBLE = {
     "qwen2_moe": {"mlp_only_layers": []},
     "qwen3_moe": {"decoder_sparse_step": 1},
     "qwen3_next": {"mlp_only_layers": []},
+    **HYBRIDS_CONVERTIBLE,
+    **LATENT_CONVERTIBLE,
 }
 
 
 # Families whose layers differ, and that are converted as they are.
 VARIED = ("gemma3n", "gemma4", "gemma4_moe", "gemma4_shared", "lfm2", "lfm2_moe", "qwen3_5",
-          "qwen3_5_moe", "qwen3_next")
+          "qwen3_5_moe", "qwen3_next", *HYBRIDS, *LATENT)
 
 
 def tensors_of(name, config):
@@ -240,7 +247,10 @@ def tensors_of(name, config):
         if name == "qwen3_next":  # Its first layer has no experts, which files cannot say.
             stored = {to: shape for tensor, shape in stored.items() if ".0.mlp." not in tensor
                       for to in {tensor, tensor.replace(".layers.1.mlp.", ".layers.0.mlp.")}}
-        sized = ("model.embed_tokens", "lm_head.")
+        sized = ("model.embed_tokens", "backbone.embeddings", "lm_head.")
+        if name in LATENT:
+            stored = {tensor: latent_shape(config, tensor, shape)
+                      for tensor, shape in stored.items()}
         return {tensor: [config["vocab_size"] if tensor.startswith(sized) and not at else rows
                          for at, rows in enumerate(shape)]
                 for tensor, shape in stored.items()}
@@ -259,7 +269,7 @@ def tensors_of(name, config):
 
 
 # Architectures whose converters order rows of q and k by rotary pairs.
-PAIRED = ("arcee", "granite", "llama", "smollm3")
+PAIRED = ("arcee", "granite", "granitehybrid", "llama", "nemotron_h", "nemotron_h_moe", "smollm3")
 
 # What a diff of engines from either kind of checkpoint must not show.
 SAME_IN_BOTH = {"weights", "programs", "memory", "fusions", "coverage"}
@@ -328,6 +338,7 @@ BEGINNINGS = {
              ("transformer.ln_f.", "model.norm."), ("transformer.", "model.")),
     "gpt_neox": (("gpt_neox.embed_in.", "model.embed_tokens."), ("embed_out.", "lm_head."),
                  ("gpt_neox.final_layer_norm.", "model.norm."), ("gpt_neox.", "model.")),
+    **HYBRID_BEGINNINGS,
 }
 
 
@@ -349,6 +360,10 @@ def as_llamas(config, tensors):
             tensor = transposed(tensor)
         if "linear_num_value_heads" in config:
             result.update(of_delta_nets(config, name, tensor))
+        elif "kv_lora_rank" in config:
+            result.update(of_latent(config, name, tensor))
+        elif config["model_type"] in ("falcon_h1", "granitemoehybrid", "nemotron_h"):
+            result.update(of_state_space(config, name, tensor))
         else:
             result[name] = tensor
     return result
@@ -399,8 +414,9 @@ def file_tensors(config, tensors, paired, norms=()):
              "position_embd.weight": "model.wpe.weight"}
     for layer in range(config["num_hidden_layers"]):
         for ours, theirs in {**LAYER_NAMES, **dict(norms)}.items():
-            if ours.endswith((".weight", ".scale", ".bias", "ssm_a")):
-                names[f"blk.{layer}.{ours}"] = f"model.layers.{layer}.{theirs}"
+            if ours.endswith((".weight", ".scale", ".bias", ".whole", "ssm_a", "ssm_d")):
+                names[f"blk.{layer}.{ours.removesuffix('.whole')}"] = (
+                    f"model.layers.{layer}.{theirs}")
                 continue
             for kind in ("weight", "bias"):
                 names[f"blk.{layer}.{ours}.{kind}"] = f"model.layers.{layer}.{theirs}.{kind}"
@@ -417,7 +433,7 @@ def file_tensors(config, tensors, paired, norms=()):
             data = by_pairs(data, shape[0], heads[part])
         if ours.endswith("exp_probs_b.bias"):
             shape = shape[-1:]
-        if part in ("conv", "ssm_conv1d"):
+        if part in ("conv", "ssm_conv1d") and len(shape) == 3:
             shape = [shape[0], shape[2]]
         result[ours] = ({"F32": F32, "BF16": BF16}[dtype], shape, data)
     return result
@@ -572,7 +588,8 @@ def stream_stacks(config, tensors):
 
 # Those of Gemma 4 are stacks already.
 STACKS = {"gpt_oss": gpt_oss_stacks, "llama4": llama4_stacks, "gemma4_moe": lambda *_: {},
-          "gemma3n": stream_stacks}
+          "gemma3n": stream_stacks, **HYBRID_STACKS,
+          **dict.fromkeys(LATENT, latent_stacks)}
 
 
 def proportional(config):
@@ -621,7 +638,7 @@ def metadata(architecture, config, folder, more=()):
     rms = next((key for key in ("rms_norm_eps", "norm_eps") if key in config), None)
     if rms:
         keys["attention.layer_norm_rms_epsilon"] = rms
-    else:
+    elif "attention.layer_norm_rms_epsilon" not in keys:
         keys["attention.layer_norm_epsilon"] = lambda _: 1e-5  # what all take by default
     result = {"general.architecture": architecture}
     if architecture == "apertus":  # The numbers that models.py makes.

@@ -6,6 +6,7 @@
 #include "compiler/checkpoint/config/GenerationConfig.h"
 #include "compiler/checkpoint/config/VisionReader.h"
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/Mamba1.h"
 #include "compiler/checkpoint/files/File.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 #include "compiler/checkpoint/files/NearestName.h"
@@ -470,6 +471,10 @@ std::string differencesFrom(const Family &family, const Json &file) {
 
 /// Names the family that comes nearest, by its name or else Llama's, and what differs from it.
 Error unknownArchitecture(const Json &root, const std::string &architecture) {
+  if (isMamba1(architecture))
+    return root.error("INGOT-E1050",
+                      message("architecture ", inQuotes(architecture), kWhyNotMamba1),
+                      std::string(kInsteadOfMamba1));
   std::string supported;
   std::vector<std::string> names;
   for (const Family *family : families::all) {

@@ -134,6 +134,7 @@ struct StateSpace {
   bool convBias = true;
   bool bias = false, outputBias = false; ///< on the projections
   StateSpaceNorm norm = StateSpaceNorm::GateFirst;
+  bool expDecay = false;  ///< -e^A is stored for each A of A_log
   double inputFactor = 1; ///< that x is multiplied by
   /// That columns of z, x, B, C and dt are multiplied by, behind in_proj.
   std::array<double, 5> factors = {1, 1, 1, 1, 1};

@@ -5,6 +5,7 @@
 
 #include "compiler/checkpoint/config/ForcedTokens.h"
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/Mamba1.h"
 #include "compiler/checkpoint/files/JsonFields.h"
 #include "compiler/checkpoint/files/NearestName.h"
 
@@ -60,10 +61,10 @@ Json withoutVocabulary(const GgufModel &model) {
 
 class ConfigReader {
 public:
-  /// `named`: the family that general.architecture names.
-  ConfigReader(GgufModel &model, const Family &named)
+  /// `named`: the family that general.architecture, which is `name`, names.
+  ConfigReader(GgufModel &model, const Family &named, std::string_view name)
       : model(model), metadata(model.metadata),
-        fields(metadata, model.metadata, named.gguf.name, model.tensors), gguf(named.gguf),
+        fields(metadata, model.metadata, name, model.tensors), gguf(named.gguf),
         family(hasExperts() ? *gguf.withExperts : named),
         config(withoutVocabulary(model), family.form, family.layers) {}
 
@@ -187,6 +188,8 @@ void ConfigReader::readHeads() {
   config.attention.heads = neededInAllLayers("attention.head_count", 1, ModelConfig::mostHeads);
   if (gguf.readLayers)
     gguf.readLayers(fields, config);
+  if (config.other && std::holds_alternative<LatentAttention>(*config.other))
+    return; // whose heads are none of those below
   if (!fields.isAsked(kvHeads))
     config.attention.kvHeads =
         sameInAllLayers(kvHeads, 1, config.attention.heads).value_or(config.attention.heads);
@@ -219,6 +222,13 @@ void ConfigReader::readHeads() {
 /// As llama.cpp: a factor without a type, and the older scale_linear, mean linear scaling.
 void ConfigReader::readRope() {
   Rope &rope = config.rope;
+  if (gguf.ropeIsSwitched && !fields.booleanOr("rope.scaling.finetuned", true))
+    config.rotatingLayers.assign(config.layerCount(), false);
+  if (std::ranges::count(config.rotatingLayers, false) == std::ssize(config.layers)) {
+    for (std::string_view key : {"rope.freq_base", "rope.dimension_count", "rope.scaling.type"})
+      fields.has(key); // they say nothing then
+    return;
+  }
   rope.theta = fields.numberOr("rope.freq_base", Rope{}.theta, 1.0, 1e15);
   const uint64_t columns = fields.unsignedIntegerOr(
       "rope.dimension_count", config.attention.headDim, 1, ModelConfig::widestHead);
@@ -272,10 +282,10 @@ void ConfigReader::readYarn() {
 
 void ConfigReader::readFromTensors() {
   config.tiedEmbeddings = !fields.hasTensor("output.weight");
-  config.attention.bias |=
-      fields.hasTensor("blk.0.attn_q.bias") || fields.hasTensor("blk.0.attn_qkv.bias");
-  config.attention.outputBias = fields.hasTensor("blk.0.attn_output.bias");
-  config.mlp.bias = fields.hasTensor("blk.0.ffn_down.bias");
+  auto has = [&](std::string_view name) { return fields.hasInLayers(name, config.layerCount()); };
+  config.attention.bias |= has("attn_q.bias") || has("attn_qkv.bias");
+  config.attention.outputBias = has("attn_output.bias");
+  config.mlp.bias = has("ffn_down.bias");
   const auto left = std::ranges::find(model.tensors, "blk.0.laurel_l.weight", &Tensor::name);
   if (left != model.tensors.end() && !left->shape.empty())
     config.laurelRank = left->shape.front();
@@ -391,11 +401,19 @@ Expected<ModelConfig> readGgufConfig(GgufModel &model) {
   for (const Family *family : families::all) {
     if (family->gguf.name.empty())
       continue;
-    if (family->gguf.name == *name)
-      return ConfigReader(model, *family).read();
-    supported += message(supported.empty() ? "" : ", ", family->gguf.name);
-    names.emplace_back(family->gguf.name);
+    for (std::string_view own : {family->gguf.name, family->gguf.otherName}) {
+      if (own.empty())
+        continue;
+      if (own == *name)
+        return ConfigReader(model, *family, own).read();
+      supported += message(supported.empty() ? "" : ", ", own);
+      names.emplace_back(own);
+    }
   }
+  if (isMamba1(*name))
+    return given->error("INGOT-E1113",
+                        message("the GGUF architecture ", inQuotes(*name), kWhyNotMamba1),
+                        std::string(kInsteadOfMamba1));
   const std::string nearest = nearestByBeginning(*name, names);
   return given->error("INGOT-E1113",
                       message("the GGUF architecture ", inQuotes(*name), " is not supported",

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace ingot::checkpoint {
 
@@ -35,6 +36,30 @@ template <class Mixer> bool haveTokenMixer(const ModelConfig &config) {
   return std::ranges::any_of(config.layers, [](const LayerPlan &layer) {
     return std::holds_alternative<Mixer>(layer.tokenMixer);
   });
+}
+
+/// The state space of the first layer that has one; null: none has.
+const StateSpace *firstStateSpace(const ModelConfig &config) {
+  for (const LayerPlan &layer : config.layers) {
+    if (const auto *both = std::get_if<AttentionAndStateSpace>(&layer.tokenMixer))
+      return &both->space;
+    if (const auto *space = std::get_if<StateSpace>(&layer.tokenMixer))
+      return space;
+  }
+  return nullptr;
+}
+
+NameRows namesOfStateSpace(const StateSpace &space) {
+  NameRows rows;
+  for (auto [gguf, model] : {std::pair("ssm_in.", "in_proj."),
+                             {"ssm_conv1d.", "conv1d."},
+                             {"ssm_dt.bias", "dt_bias"},
+                             {"ssm_a", "A_log"},
+                             {"ssm_d", "D"},
+                             {"ssm_norm.", "norm."},
+                             {"ssm_out.", "out_proj."}})
+    rows.push_back({gguf, message(space.module, ".", model)});
+  return rows;
 }
 
 bool haveExpertsBesideMlps(const ModelConfig &config) {
@@ -112,19 +137,22 @@ NameRows partsOfExperts(const Experts &experts) {
 }
 
 /// What a layer has beside each expert's own matrices.
-NameRows namesOfExperts(const Experts &experts) {
+NameRows namesOfExperts(const Experts &experts, const ModuleNames &names) {
   const std::string module = experts.path(), shared = message(module, experts.shared);
   NameRows rows = {{"ffn_gate_inp.", message(module, experts.router, ".")},
                    {"ffn_gate_inp_shexp.", shared + "_gate."},
-                   {"ffn_gate_shexp.", shared + ".gate_proj."},
-                   {"ffn_up_shexp.", shared + ".up_proj."},
-                   {"ffn_down_shexp.", shared + ".down_proj."}};
+                   {"ffn_gate_shexp.", message(shared, ".", names.gate, ".")},
+                   {"ffn_up_shexp.", message(shared, ".", names.up, ".")},
+                   {"ffn_down_shexp.", message(shared, ".", names.down, ".")}};
   if (!experts.routing.bias.empty())
     rows.push_back({"exp_probs_b.bias", message(module, experts.routing.bias)});
   if (!experts.routing.inputScale.empty())
     rows.push_back({"ffn_gate_inp.scale", message(module, experts.routing.inputScale)});
   if (!experts.routing.expertScale.empty())
     rows.push_back({"ffn_down_exps.scale", message(module, experts.routing.expertScale)});
+  if (experts.latentSize != 0)
+    rows.insert(rows.end(), {{"ffn_latent_down.", message(module, "fc1_latent_proj.")},
+                             {"ffn_latent_up.", message(module, "fc2_latent_proj.")}});
   for (const auto &[gguf, model] : partsOfExperts(experts))
     rows.push_back({gguf + "_exps.bias", message(module, "experts.", model, "_bias")});
   return rows;
@@ -152,8 +180,22 @@ NameRows namesOfLayer(const ModelConfig &config) {
          {"ssm_a", "linear_attn.A_log"},
          {"ssm_norm.", "linear_attn.norm."},
          {"ssm_out.", "linear_attn.out_proj."}});
+  if (haveTokenMixer<LatentAttention>(config))
+    for (auto [gguf, model] : {std::pair("attn_q_a.", "q_a_proj."),
+                               {"attn_q_a_norm.", "q_a_layernorm."},
+                               {"attn_q_b.", "q_b_proj."},
+                               {"attn_kv_a_mqa.", "kv_a_proj_with_mqa."},
+                               {"attn_kv_a_norm.", "kv_a_layernorm."},
+                               {"attn_kv_b.", "kv_b_proj."},
+                               {"attn_k_b.", "k_b_proj."},
+                               {"attn_v_b.", "v_b_proj."}})
+      rows.push_back({gguf, message(config.names.attention, ".", model)});
+  if (const StateSpace *space = firstStateSpace(config))
+    add(namesOfStateSpace(*space));
+  if (haveTokenMixer<AttentionAndStateSpace>(config)) // Falcon-H1's converter leaves ".weight" out.
+    add({{"ffn_norm", message(config.names.feedForwardNorm, ".weight")}});
   if (const Experts *experts = config.firstExperts())
-    add(namesOfExperts(*experts));
+    add(namesOfExperts(*experts, config.names));
   if (haveExpertsBesideMlps(config))
     add({{"pre_ffw_norm_2.", message(config.names.feedForwardNorm, "_2.")},
          {"post_ffw_norm_1.", message(config.names.resultNorm, "_1.")},
@@ -335,6 +377,36 @@ std::vector<RowPart> partsOfFused(std::string_view name, const ModelConfig &conf
           part(names.value, key)};
 }
 
+/// Numbers of heads, which converters give a second dimension, or a norm's factors by groups.
+bool isVectorOfStateSpace(const Tensor &tensor) {
+  constexpr std::string_view ends[] = {".ssm_a", ".ssm_d", ".ssm_norm.weight"};
+  return tensor.shape.size() == 2 && std::ranges::any_of(ends, [&](std::string_view end) {
+           return tensor.name.ends_with(end);
+         });
+}
+
+/// The two that latent attention has of kv_b, by heads.
+bool isOfHeads(const Tensor &tensor) {
+  return tensor.shape.size() == 3 &&
+         (tensor.name.ends_with(".attn_k_b.weight") || tensor.name.ends_with(".attn_v_b.weight"));
+}
+
+/// Of files that have kv_b whole as well as by heads, leaves it whole.
+void dropCopies(std::vector<Tensor> &tensors) {
+  std::set<std::string, std::less<>> wholes;
+  for (const Tensor &tensor : tensors)
+    if (tensor.name.ends_with(".attn_kv_b.weight"))
+      wholes.insert(tensor.name);
+  std::erase_if(tensors, [&](const Tensor &tensor) {
+    std::string_view name = tensor.name;
+    if (wholes.empty() ||
+        !(name.ends_with(".attn_k_b.weight") || name.ends_with(".attn_v_b.weight")))
+      return false;
+    name.remove_suffix(std::string_view("k_b.weight").size());
+    return wholes.contains(message(name, "kv_b.weight"));
+  });
+}
+
 Outcome addParts(const Tensor &tensor, const std::vector<RowPart> &parts, const std::string &where,
                  std::vector<Tensor> &tensors) {
   uint64_t rows = 0;
@@ -390,6 +462,7 @@ std::optional<std::string> ggufNameOf(std::string_view modelName, const ModelCon
 
 Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const ModelConfig &config,
                                           const std::string &where) {
+  dropCopies(tensors);
   std::vector<Tensor> named;
   for (Tensor &tensor : tensors) {
     if (const auto stack = stackCalled(tensor.name, config)) {
@@ -408,6 +481,10 @@ Expected<std::vector<Tensor>> nameTensors(std::vector<Tensor> tensors, const Mod
          tensor.name.ends_with(".ssm_conv1d.weight")) &&
         tensor.shape.size() == 2)
       tensor.shape.insert(tensor.shape.begin() + 1, 1);
+    if (isVectorOfStateSpace(tensor) || isOfHeads(tensor)) {
+      tensor.shape[1] *= tensor.shape[0];
+      tensor.shape.erase(tensor.shape.begin());
+    }
     if (auto known = modelNameOf(tensor.name, config))
       tensor.name = *std::move(known);
     named.push_back(std::move(tensor));

@@ -18,6 +18,23 @@ namespace {
 constexpr std::string_view wordClass =
     R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 
+/// Why PCRE2 does not take `pattern`, or nothing. The options are those of the runtime.
+std::string compileError(const std::string &pattern) {
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  const uint32_t options =
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE;
+  const std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error,
+                    &offset, nullptr),
+      &pcre2_code_free);
+  if (code)
+    return "";
+  PCRE2_UCHAR text[160];
+  pcre2_get_error_message(error, text, sizeof text);
+  return message(reinterpret_cast<const char *>(text), " at byte ", offset);
+}
+
 /// Walks over a pattern and copies it, replacing what the two dialects read differently.
 class Translator {
 public:
@@ -91,6 +108,9 @@ private:
       return replaceClass(wordClass, false);
     case 'S':
       return inClass ? copy(2) : replaceClass(whitespaceClass, true);
+    case 'p':
+    case 'P':
+      return property();
     case 'u':
       return codePoint();
     case 'W':
@@ -113,6 +133,22 @@ private:
     }
   }
 
+  /// A name alone is a script here; PCRE2 takes all characters that it is used with as well.
+  void property() {
+    const std::string_view rest = pattern.substr(at);
+    const size_t end = rest.find('}');
+    if (!rest.substr(2).starts_with('{') || end == std::string_view::npos)
+      return copy(2);
+    std::string_view name = rest.substr(3, end - 3);
+    const bool isNegated = name.starts_with('^');
+    name.remove_prefix(isNegated ? 1 : 0);
+    if (name.find_first_of(":=") != std::string_view::npos ||
+        !compileError(message(R"(\p{sc:)", name, "}")).empty())
+      return copy(end + 1);
+    out += message(rest.substr(0, 3), isNegated ? "^" : "", "sc:", name, "}");
+    at += end + 1;
+  }
+
   void codePoint() {
     const std::string_view digits = pattern.substr(at + 2, 4);
     if (digits.size() != 4 ||
@@ -131,23 +167,6 @@ private:
   bool inClass = false;
   std::string problem;
 };
-
-/// Why PCRE2 does not take `pattern`, or nothing. The options are those of the runtime.
-std::string compileError(const std::string &pattern) {
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  const uint32_t options =
-      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE;
-  const std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code(
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error,
-                    &offset, nullptr),
-      &pcre2_code_free);
-  if (code)
-    return "";
-  PCRE2_UCHAR text[160];
-  pcre2_get_error_message(error, text, sizeof text);
-  return message(reinterpret_cast<const char *>(text), " at byte ", offset);
-}
 
 } // namespace
 

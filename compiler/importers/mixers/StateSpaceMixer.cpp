@@ -4,6 +4,8 @@
 #include "compiler/importers/mixers/Mixers.h"
 #include "dialects/llm/LlmStateOps.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -80,6 +82,7 @@ Value compiler::mixTokens(Modules &model, const StateSpace &space, Value x,
              heads = static_cast<int64_t>(space.heads);
   auto setSite = [&](const char *part) { step.setSite(Modules::siteOf(name) + part); };
   auto ofHeads = [&](const char *part) { return step.weight(name + part, {heads}); };
+  auto decayOf = [](ArrayRef<float> stored, int64_t head) { return std::log(-stored[head]); };
   Value all = model.project(step.multiply(x, space.inputFactor), prefix, module + "in_proj",
                             columns + mixedColumns + heads, model.hidden, space.bias);
   all = scaledParts(step, all, space, (Modules::siteOf(name) + "factors").str());
@@ -91,8 +94,9 @@ Value compiler::mixTokens(Modules &model, const StateSpace &space, Value x,
                                        name + "conv1d", space.taps, space.convBias));
   setSite("state_space");
   Value delta = step.sliceColumns(all, columns + mixedColumns, heads);
-  Value y = step.stateSpace(mixed, delta, caches[1], ofHeads("A_log"), ofHeads("dt_bias"),
-                            ofHeads("D"), space);
+  Value decay = space.expDecay ? step.computed(name + "A_log", heads, decayOf) : ofHeads("A_log");
+  Value y =
+      step.stateSpace(mixed, delta, caches[1], decay, ofHeads("dt_bias"), ofHeads("D"), space);
   setSite("norm");
   Value result = gatedAndNormed(model, space, y, z, name);
   return model.project(result, prefix, module + "out_proj", model.hidden, columns,

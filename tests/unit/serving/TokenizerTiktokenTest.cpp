@@ -7,6 +7,8 @@
 #include "tests/unit/checkpoint/Fixtures.h"
 #include "tests/unit/serving/TokenizerFixture.h"
 
+#include <nlohmann/json.hpp>
+
 namespace ingot::test {
 namespace {
 
@@ -66,6 +68,40 @@ TEST(Tiktoken, MutatedFilesAreRefused) {
                 return code == "INGOT-E1421" ? "" : code; // a good file, but of no known family
               });
   session.check();
+}
+
+/// Those of make_kimi_goldens.py: a small vocabulary whose last rank is that of Kimi's.
+TEST(Tiktoken, KimiTakesTextsApartAsTiktokenDoes) {
+  const auto goldens = nlohmann::json::parse(readFile(INGOT_KIMI_GOLDENS));
+  std::string lines;
+  unsigned rank = 256;
+  const auto &tokens = goldens["tokens"];
+  for (const std::string &token : tokens)
+    lines += token + " " + std::to_string(rank - 255 == tokens.size() ? 163583 : rank) + "\n",
+        ++rank;
+  TemporaryDirectory named, plain;
+  for (const TemporaryDirectory *folder : {&named, &plain})
+    folder->write("tiktoken.model", everyByte(lines));
+  named.write("tokenizer_config.json", R"({"added_tokens_decoder": {
+      "163584": {"content": "[BOS]", "special": true},
+      "163585": {"content": "[EOS]", "special": true},
+      "163586": {"content": "<|im_end|>", "special": true},
+      "163595": {"content": "<|tool_calls_section_begin|>", "special": false}}})");
+  const LoadedTokenizer kimi = loadDirectory(named.path());
+  ASSERT_GE(goldens["cases"].size(), 100u);
+  for (const auto &golden : goldens["cases"]) {
+    const std::string text = golden[0];
+    const Ids ids = golden[1];
+    EXPECT_EQ(encode(kimi, text, true), ids) << text;
+    EXPECT_EQ(kimi->decode(ids), text);
+  }
+  EXPECT_EQ(encode(kimi, "0<|im_end|>0<|tool_calls_section_begin|>"),
+            (Ids{'0', 163586, '0', 163595}));
+  EXPECT_EQ(kimi->eosId(), 163585);
+  EXPECT_EQ(kimi->addedToken("<|reserved_token_163590|>"), std::nullopt);
+  const LoadedTokenizer unnamed = loadDirectory(plain.path());
+  EXPECT_EQ(unnamed->addedToken("<|reserved_token_163839|>"), 163839);
+  EXPECT_EQ(unnamed->size(), 163840u);
 }
 
 TEST(Tiktoken, DirectoriesOfRealModels) {

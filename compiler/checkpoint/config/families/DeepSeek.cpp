@@ -3,6 +3,7 @@
 // first layers. GLM-4.7-Flash and Mistral 4 are V3 with other numbers; V3.2 and GLM-5 choose the
 // positions that tokens attend to.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/LatentGguf.h"
 #include "compiler/checkpoint/config/families/LatentKeys.h"
 #include "compiler/checkpoint/config/families/RoutedExperts.h"
 
@@ -73,7 +74,8 @@ constinit const Family deepSeekV3 = {
              .expertsPerToken = 8,
              .expertCount = "n_routed_experts",
              .meaningless = meaningless,
-             .readOwn = readV3}};
+             .readOwn = readV3},
+    .gguf = kLatentGguf};
 
 //===- DeepSeek-V3.2 and GLM-5 --------------------------------------------------------------===//
 

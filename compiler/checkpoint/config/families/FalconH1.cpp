@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Falcon-H1: attention and a state space beside each other in all layers, and multipliers all over.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/HybridGguf.h"
 #include "compiler/checkpoint/config/families/StateSpaceKeys.h"
 
 #include <algorithm>
@@ -73,6 +74,15 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
   config.mlp.downFactor = ofMlp[1];
 }
 
+/// Converters multiply the weights, and llama.cpp gates before it norms.
+static void readGgufOwn(GgufFields &fields, ConfigDraft &config) {
+  StateSpace &space = std::get<AttentionAndStateSpace>(*config.other).space;
+  readStateSpace(fields, config, space);
+  space.norm = fields.hasInLayers("ssm_norm.weight", config.layerCount())
+                   ? StateSpaceNorm::GateFirst
+                   : StateSpaceNorm::None;
+}
+
 static void join(const ConfigDraft &config, LayerPlan &layer) {
   auto both = std::get<AttentionAndStateSpace>(*config.other);
   both.attention = std::get<Attention>(layer.tokenMixer);
@@ -92,6 +102,7 @@ constinit const Family falconH1 = {
              .eos = 2,
              .epsilon = 1e-5,
              .keys = {.flags = flags, .numbers = multipliers},
-             .readOwn = readOwn}};
+             .readOwn = readOwn},
+    .gguf = {.name = "falcon-h1", .readOwn = readGgufOwn}};
 
 } // namespace ingot::checkpoint::families

@@ -121,9 +121,11 @@ struct Wrapper {
 /// A family's metadata in GGUF, as llama.cpp's `load_hparams` and graphs take it. Keys are behind
 /// "ARCHITECTURE.".
 struct GgufMetadata {
-  std::string_view name = {};     ///< general.architecture; empty: not read from such files
-  bool ropeInterleaved = false;   ///< the converter orders rows of q and k by rotary pairs
-  std::string_view ropeType = {}; ///< of rope.scaling.type, beside none and linear
+  std::string_view name = {};      ///< general.architecture; empty: not read from such files
+  std::string_view otherName = {}; ///< of the same files where they have experts; empty: none
+  bool ropeInterleaved = false;    ///< the converter orders rows of q and k by rotary pairs
+  std::string_view ropeType = {};  ///< of rope.scaling.type, beside none and linear
+  bool ropeIsSwitched = false;     ///< rope.scaling.finetuned says whether layers rotate
   OwnKeys keys = {};
   const Family *withExperts = nullptr; ///< the family of a model that has experts
   /// Reads the KV heads of each layer and the width of its MLP, where these may differ.

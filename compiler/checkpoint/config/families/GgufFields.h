@@ -50,15 +50,16 @@ public:
     values.resize(layers);
     return values;
   }
-  /// Of a key that must be given: one integer for all layers, or a list of one for each.
+  /// Of a key that must be given: one integer for all layers, or a list of one for each, and maybe
+  /// for each of `drafts` more, which only draft.
   std::vector<uint64_t> countsOfLayers(std::string_view name, uint64_t layers, uint64_t least,
-                                       uint64_t most) {
+                                       uint64_t most, uint64_t drafts = 0) {
     const auto member = metadata.find(key(name));
     if (!member || !member->isArray())
       return std::vector<uint64_t>(layers, unsignedInteger(name, least, most));
     std::vector<uint64_t> values =
         unsignedIntegers(name, least, most).value_or(std::vector<uint64_t>{});
-    if (values.size() != layers)
+    if (values.size() != layers && values.size() != layers + drafts)
       fail(name, message("a list of ", values.size(), " numbers for ", layers, " layers"),
            "convert the model again");
     values.resize(layers, least);
@@ -104,6 +105,13 @@ public:
 
   bool hasTensor(std::string_view name) const {
     return std::ranges::any_of(tensors, [&](const Tensor &tensor) { return tensor.name == name; });
+  }
+  /// Whether one of `layers` layers has the tensor `name` ("attn_q.bias").
+  bool hasInLayers(std::string_view name, uint64_t layers) const {
+    for (uint64_t layer = 0; layer < layers; ++layer)
+      if (hasTensor(message("blk.", layer, ".", name)))
+        return true;
+    return false;
   }
 
 private:

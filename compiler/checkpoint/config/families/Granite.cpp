@@ -6,18 +6,17 @@
 namespace ingot::checkpoint::families {
 
 static constexpr FlagKey flags[] = {kAttentionBias, {"mlp_bias", &Mlp::bias}};
-static constexpr NumberKey ggufMultipliers[] = {
-    factorKey("embedding_scale", &ModelConfig::embeddingMultiplier, 1),
-    factorKey("residual_scale", &ModelConfig::residualMultiplier, 1),
-    factorKey("attention.scale", &Attention::scaling, 0),
-    factorKey("logit_scale", &ModelConfig::logitsDivisor, 1)};
 
 constinit const Family granite = {
     .architecture = "GraniteForCausalLM",
     .json = {.bos = 1, .eos = 2, .keys = {.flags = flags, .numbers = kGraniteMultipliers}},
     .gguf = {.name = "granite",
              .ropeInterleaved = true,
-             .keys = {.numbers = ggufMultipliers},
+             .ropeIsSwitched = true,
+             .keys = {.numbers = kGgufGraniteMultipliers},
+             // Granite 4's without state spaces say the MLP's width twice.
+             .readOwn = [](GgufFields &fields,
+                           ConfigDraft &) { fields.has("expert_shared_feed_forward_length"); },
              .writtenAs = &granite}};
 
 } // namespace ingot::checkpoint::families

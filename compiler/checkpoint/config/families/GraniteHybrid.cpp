@@ -3,6 +3,7 @@
 // them; one MLP for all tokens, with experts beside it or without; Granite's multipliers.
 #include "compiler/checkpoint/config/families/Families.h"
 #include "compiler/checkpoint/config/families/GraniteKeys.h"
+#include "compiler/checkpoint/config/families/HybridGguf.h"
 #include "compiler/checkpoint/config/families/StateSpaceKeys.h"
 
 namespace ingot::checkpoint::families {
@@ -24,6 +25,27 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
     config.rotatingLayers.assign(config.layerCount(), false);
   if (!fields.has("layer_types"))
     config.otherLayers.assign(config.layerCount(), true);
+}
+
+/// Converters take gates and ups apart.
+static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
+  config.mlp.innerSize = fields.unsignedInteger("feed_forward_length", 1, ModelConfig::widest);
+  config.mlp.fusedGateUp = false;
+  for (uint64_t heads : readHybridHeads(fields, config))
+    config.otherLayers.push_back(heads == 0);
+  if (fields.unsignedIntegerOr("expert_count", 0, 0, Experts::most) == 0)
+    config.experts.reset();
+}
+
+static void readGgufOwn(GgufFields &fields, ConfigDraft &config) {
+  readStateSpace(fields, config, std::get<StateSpace>(*config.other));
+  constexpr std::string_view shared = "expert_shared_feed_forward_length";
+  if (!config.experts) {
+    fields.has(shared); // the MLP's
+    return;
+  }
+  config.experts->stacks = "experts";
+  config.experts->sharedSize = fields.unsignedIntegerOr(shared, 0, 0, ModelConfig::widest);
 }
 
 static constexpr ModelForm form = {
@@ -49,6 +71,12 @@ constinit const Family graniteHybrid = {
              .expertCount = "num_local_experts",
              .expertsMayLack = true,
              .keys = {.flags = flags, .numbers = kGraniteMultipliers},
-             .readOwn = readOwn}};
+             .readOwn = readOwn},
+    .gguf = {.name = "granitehybrid",
+             .ropeInterleaved = true,
+             .ropeIsSwitched = true,
+             .keys = {.numbers = kGgufGraniteMultipliers},
+             .readLayers = readGgufLayers,
+             .readOwn = readGgufOwn}};
 
 } // namespace ingot::checkpoint::families

@@ -2,6 +2,7 @@
 // LFM2: short convolutions between gates in some layers, attention with normed heads in the others.
 // LFM2-MoE: experts in all layers but the first.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/HybridGguf.h"
 #include "compiler/checkpoint/config/families/RoutedExperts.h"
 
 #include <algorithm>
@@ -63,18 +64,9 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
 
 /// Of each layer that has no KV heads, the convolution takes the place of attention.
 static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
-  constexpr std::string_view key = "attention.head_count_kv";
   config.mlp.innerSize = fields.unsignedInteger("feed_forward_length", 1, ModelConfig::widest);
-  const std::vector<uint64_t> all =
-      fields.countsOfLayers(key, config.layerCount(), 0, config.attention.heads);
-  const uint64_t most = std::ranges::max(all);
-  config.attention.kvHeads = std::max<uint64_t>(most, 1);
-  for (uint64_t heads : all) {
+  for (uint64_t heads : readHybridHeads(fields, config))
     config.otherLayers.push_back(heads == 0);
-    if (heads != 0 && heads != most)
-      fields.fail(key, "layers with attention differ in this number, which is not supported",
-                  "use a model whose layers with attention are all alike");
-  }
 }
 
 static void readGgufConvolution(GgufFields &fields, ConfigDraft &config) {

@@ -2,6 +2,7 @@
 // Nemotron-H, Nemotron Nano 2 and Nemotron 3: each layer is a state space, attention without
 // positions, an MLP of squared ReLU without a gate, or experts of such MLPs.
 #include "compiler/checkpoint/config/families/Families.h"
+#include "compiler/checkpoint/config/families/HybridGguf.h"
 #include "compiler/checkpoint/config/families/RoutedExperts.h"
 #include "compiler/checkpoint/config/families/StateSpaceKeys.h"
 
@@ -90,6 +91,45 @@ static void readOwn(JsonFields &fields, ConfigDraft &config) {
   config.rotatingLayers.assign(config.layerCount(), false);
 }
 
+/// A layer without KV heads and without an MLP's width is a state space; one with a router has
+/// experts.
+static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
+  constexpr std::string_view widths = "feed_forward_length";
+  const uint64_t layers = config.layerCount();
+  const std::vector<uint64_t> heads = readHybridHeads(fields, config);
+  config.innerSizes =
+      fields.countsOfLayers(widths, layers, 0, ModelConfig::widest, config.draftLayers);
+  config.mlp.innerSize = std::max<uint64_t>(std::ranges::max(config.innerSizes), 1);
+  if (fields.unsignedIntegerOr("expert_count", 0, 0, Experts::most) == 0)
+    config.experts.reset();
+  for (uint64_t layer = 0; layer < layers; ++layer) {
+    const bool attends = heads[layer] != 0, isMlp = config.innerSizes[layer] != 0;
+    if (attends && isMlp)
+      fields.fail(widths, message("layer ", layer, " has KV heads too"), "convert the model again");
+    config.otherLayers.push_back(!attends && !isMlp);
+    config.sparseLayers.push_back(isMlp &&
+                                  fields.hasTensor(message("blk.", layer, ".ffn_gate_inp.weight")));
+    config.parts.push_back(isMlp ? LayerParts::Channels : LayerParts::Tokens);
+  }
+  config.rotatingLayers.assign(layers, false);
+  fields.has("attention.layer_norm_epsilon"); // the same number as of other norms
+}
+
+static void readGgufOwn(GgufFields &fields, ConfigDraft &config) {
+  StateSpace &space = std::get<StateSpace>(*config.other);
+  space.module = "mixer";
+  readStateSpace(fields, config, space);
+  if (!config.experts)
+    return;
+  const std::vector<bool> sparse = config.sparseLayers;
+  readRoutedExperts(fields, config, /*gating=*/2);
+  config.sparseLayers = sparse;
+  Experts &experts = *config.experts;
+  experts.sharedSize = fields.unsignedIntegerOr("expert_shared_feed_forward_length",
+                                                experts.sharedSize, 0, ModelConfig::widest);
+  experts.latentSize = fields.unsignedIntegerOr("moe_latent_size", 0, 0, ModelConfig::widest);
+}
+
 static constexpr NameBeginning beginnings[] = {{"backbone.", "model."}};
 
 static constexpr Experts experts() {
@@ -106,6 +146,7 @@ constinit const Family nemotronH = {
                        .feedForward = "mixer",
                        .inputNorm = "norm",
                        .feedForwardNorm = "norm",
+                       .ggufFeedForwardNorm = "attn_norm",
                        .beginnings = beginnings}},
     .layers = {.other = StateSpace{},
                .otherType = "linear_attention",
@@ -129,6 +170,11 @@ constinit const Family nemotronH = {
              .keys = {.flags = flags},
              .meaningless = meaningless,
              .refused = refused,
-             .readOwn = readOwn}};
+             .readOwn = readOwn},
+    .gguf = {.name = "nemotron_h",
+             .otherName = "nemotron_h_moe",
+             .ropeInterleaved = true,
+             .readLayers = readGgufLayers,
+             .readOwn = readGgufOwn}};
 
 } // namespace ingot::checkpoint::families

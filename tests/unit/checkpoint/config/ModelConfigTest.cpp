@@ -608,6 +608,8 @@ TEST(ModelConfig, RefusesWhatItCannotCompute) {
   };
   EXPECT_TRUE(refused(R"({"architectures": ["OPTForCausalLM"]})", "INGOT-E1050",
                       "\"OPTForCausalLM\" is not supported"));
+  EXPECT_TRUE(refused(R"({"architectures": ["JambaForCausalLM"]})", "INGOT-E1050",
+                      "\"JambaForCausalLM\" is not supported: a Mamba-1 model"));
   EXPECT_TRUE(refused(R"({"architectures": ["Other"]})", "INGOT-E1050",
                       "by its keys it could be one of LlamaForCausalLM"));
   EXPECT_TRUE(refused(R"({"architectures": ["Other"], "alibi": true, "word_embed_proj_dim": 64})",

@@ -548,8 +548,12 @@ TEST(GgufCheckpoint, ReadsPhi3) {
 
 TEST(GgufCheckpoint, RefusesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(failsWith(open(GgufWriter()), "INGOT-E1005", {"general.architecture"}));
-  EXPECT_TRUE(failsWith(open(GgufWriter().string("general.architecture", "phi2")), "INGOT-E1113",
-                        {"\"phi2\"", "llama, llama4, minimax-m2, olmo2, phi3, qwen2, qwen2moe"}));
+  EXPECT_TRUE(
+      failsWith(open(GgufWriter().string("general.architecture", "phi2")), "INGOT-E1113",
+                {"\"phi2\"", "llama, llama4, minimax-m2, nemotron_h, nemotron_h_moe, olmo2, phi3, "
+                             "qwen2, qwen2moe"}));
+  EXPECT_TRUE(failsWith(open(GgufWriter().string("general.architecture", "jamba")), "INGOT-E1113",
+                        {"\"jamba\" is not supported: a Mamba-1 model"}));
   for (std::string_view key :
        {"context_length", "embedding_length", "block_count", "feed_forward_length",
         "attention.head_count", "vocab_size", "attention.layer_norm_rms_epsilon"})
