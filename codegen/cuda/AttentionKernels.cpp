@@ -106,6 +106,7 @@ struct Shape {
 /// The constants that all attention templates share.
 static void describe(CudaVariant &variant, llm::AttentionOp op) {
   variant.attention(op);
+  variant.integer("value_dim", op.getCache().getType().getValueDim());
   variant.integer("fp8", op.getFp8() ? 1 : 0);
   variant.integer("segment", kSegment);
 }
@@ -204,6 +205,8 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
   Type query = cast<RankedTensorType>(op.getQuery().getType()).getElementType();
   if (query.isF32())
     return "the query is f32";
+  if (shape.cache.getLatent())
+    return "its cache is latent";
   if (!shape.cache.hasScales() && shape.cache.getElement() != query)
     return "query and cache differ in their type";
   if (shape.headDim % 16 != 0 || shape.headDim > 256)
@@ -247,7 +250,7 @@ static Declined addKernels(llm::AttentionOp op, const CudaArchitecture &architec
                            llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   if (op.getCache().getType().getHeadDim() > kLargestHead)
     return kLargeHeads;
-  if (!op.getCache().getType().isUniform())
+  if (!op.getCache().getType().isUniform() && !op.getCache().getType().getLatent())
     return kOtherWidths;
   if (op.getFp8())
     if (Declined reason = fp8AttentionDeclined(op, architecture))

@@ -149,7 +149,6 @@ static Case latentAppendCase(const Layer &layer) {
               rotary = activation(rotaryColumns, layer.activation);
   Case built;
   built.name = "latent_append_" + layer.name();
-  built.nativeOnly = true;
   built.plain = "func.func @f(%l: " + latent + ", %r: " + rotary + ", " + kIndexParameters +
                 ", %c: " + layer.cacheType() +
                 ") {\n  llm.latent_append %l, %r at %p, %s, %b into %c : " + latent + ", " +
@@ -380,7 +379,7 @@ static Case attentionCase(const Layer &layer) {
               result = activation(layer.heads * layer.valueColumns(), layer.activation);
   Case built;
   built.referenceOnly = layer.valueDim != 0 && !layer.latent;
-  built.nativeOnly = layer.latent;
+  built.nativeOnly = layer.parts;
   built.name =
       "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
       (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
@@ -673,6 +672,18 @@ std::vector<Case> conformance::attentionCases() {
     add(attentionCase(latent),
         heads == 16 ? std::vector<int64_t>{1, 2, 40, 140} : std::vector<int64_t>{3}, heads == 128);
   }
+  // Latents of published models, and latents without whole runs of elements.
+  auto latentLayer = [](int64_t heads, int64_t headDim, int64_t valueDim, std::string cache,
+                        std::string activation) {
+    Layer layer = {heads, 1, headDim, std::move(cache), std::move(activation)};
+    layer.valueDim = valueDim;
+    layer.latent = true;
+    return layer;
+  };
+  add(latentAppendCase(latentLayer(1, 576, 512, "bf16", "bf16")), {1, 70});
+  add(latentAppendCase(latentLayer(1, 576, 512, "f8E4M3FN", "f32")), {2});
+  add(latentAppendCase(latentLayer(1, 44, 33, "f16", "f32")), {3});
+  add(latentAppendCase(latentLayer(1, 39, 32, "f8E5M2", "bf16")), {3});
   // Encoders: sequences of one and of many rows, with segments and tiles that are not full.
   add(encoderCase({4, 4, 64, 64, "bf16", "bf16", "bf16", "bf16"}), {1, 2, 70});
   add(encoderCase({4, 2, 80, 48, "f16", "f16", "f16", "f16"}), {3, 67});

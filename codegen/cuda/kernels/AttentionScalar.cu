@@ -10,6 +10,7 @@
 namespace {
 
 constexpr int kQueryHeads = int(constants::query_heads);
+constexpr int kValueDim = int(constants::value_dim);
 
 /// One query head and the cache of its sequence.
 struct Query {
@@ -38,8 +39,8 @@ struct Query {
   }
 
   /// Positions [begin, begin + count) on their own.
-  __device__ __forceinline__ Partial<kHeadDim> attend(i32 begin, int count, float *scores) const {
-    return ::attend<kHeadDim>(
+  __device__ __forceinline__ Partial<kValueDim> attend(i32 begin, int count, float *scores) const {
+    return ::attend<kValueDim>(
         count, scores, [&](int i) { return score(begin + i); },
         [&](int i, int element) { return value(begin + i, element); });
   }
@@ -53,25 +54,25 @@ __device__ void run(const Launch &launch) {
   int head = int(blockIdx.y);
   i32 position = launch.buffer<const i32>(1)[token];
   i32 last = lastSeen(launch, token, position);
-  i64 first = (token * kQueryHeads + head) * kHeadDim;
+  i64 row = token * kQueryHeads + head;
   Query query = {launch.buffers[4],
                  launch.buffer<const i32>(3) +
                      launch.buffer<const i32>(2)[token] * launch.tableColumns(),
                  head / (kQueryHeads / kKvHeads),
                  {}};
   query.head.fill([&](int element) {
-    return loadElement<constants::query_type>(launch.buffers[0], first + element);
+    return loadElement<constants::query_type>(launch.buffers[0], row * kHeadDim + element);
   });
-  Partial<kHeadDim> total = {minusInfinity(), 0, {}};
+  Partial<kValueDim> total = {minusInfinity(), 0, {}};
   for (i32 begin = firstSeen(position); begin <= last;) {
     i32 next = (begin / kSegment + 1) * kSegment;
     merge(total, query.attend(begin, int(least(next, last + 1) - begin), scores));
     begin = next;
   }
   if constexpr (constants::sinks != 0)
-    merge<kHeadDim>(total, {loadElement<constants::sink_type>(launch.buffers[5], head), 1, {}});
+    merge<kValueDim>(total, {loadElement<constants::sink_type>(launch.buffers[5], head), 1, {}});
   total.forElements([&](float value, int element) {
-    storeElement<constants::result_type>(launch.buffers[resultBuffer()], first + element,
+    storeElement<constants::result_type>(launch.buffers[resultBuffer()], row * kValueDim + element,
                                          value / total.sum);
   });
 }
