@@ -684,6 +684,31 @@ std::vector<Case> conformance::attentionCases() {
   add(latentAppendCase(latentLayer(1, 576, 512, "f8E4M3FN", "f32")), {2});
   add(latentAppendCase(latentLayer(1, 44, 33, "f16", "f32")), {3});
   add(latentAppendCase(latentLayer(1, 39, 32, "f8E5M2", "bf16")), {3});
+  // By every kernel: few tokens and many, over several segments, of one row and of several tiles.
+  auto addLatent = [&](Layer layer, int64_t maxPosition, std::vector<int64_t> tokens,
+                       bool full = false) {
+    Case added = attentionCase(layer);
+    added.maxPosition = maxPosition;
+    added.sequences = 3;
+    add(added, std::move(tokens), full);
+  };
+  addLatent(latentLayer(5, 576, 512, "bf16", "bf16"), 530, {1, 3});
+  addLatent(latentLayer(1, 96, 64, "bf16", "bf16"), 1100, {2, 70});
+  addLatent(latentLayer(20, 80, 64, "f16", "f16"), 1100, {2, 70});
+  addLatent(latentLayer(16, 144, 128, "i8", "bf16"), 600, {3, 67});
+  addLatent(latentLayer(70, 48, 32, "f8E4M3FN", "bf16"), 1100, {2, 66});
+  addLatent(latentLayer(16, 576, 512, "bf16", "bf16"), 530, {1, 65}, true);
+  addLatent(latentLayer(128, 576, 512, "bf16", "bf16"), 1050, {1, 66}, true);
+  addLatent(latentLayer(40, 576, 512, "i8", "f16"), 1050, {2, 66}, true);
+  Case decoded = attentionCase(latentLayer(4, 80, 64, "bf16", "bf16"));
+  decoded.name += "_many_sequences";
+  decoded.sequences = 70;
+  decoded.maxPosition = 530;
+  add(decoded, {90});
+  Layer seen = latentLayer(3, 48, 32, "bf16", "bf16");
+  seen.sinks = "f32";
+  seen.stale = true;
+  addWindow(seen, 600, 2.5, 1100, {2, 70});
   // Encoders: sequences of one and of many rows, with segments and tiles that are not full.
   add(encoderCase({4, 4, 64, 64, "bf16", "bf16", "bf16", "bf16"}), {1, 2, 70});
   add(encoderCase({4, 2, 80, 48, "f16", "f16", "f16", "f16"}), {3, 67});
