@@ -29,9 +29,8 @@ namespace {
 /// The sizes of an attention layer.
 struct Shape {
   explicit Shape(llm::AttentionOp op)
-      : cache(op.getCache().getType()), headDim(cache.getHeadDim()),
-        queryHeads(llm::columnsOf(op.getQuery()) / headDim), kvHeads(cache.getHeads()),
-        group(queryHeads / kvHeads), fp8(op.getFp8()),
+      : cache(op.getCache().getType()), headDim(cache.getHeadDim()), queryHeads(op.queryHeads()),
+        kvHeads(cache.getHeads()), group(queryHeads / kvHeads), fp8(op.getFp8()),
         rows(plainRowDimOf(op.getQuery()).value_or("")),
         sequences(plainRowDimOf(op.getBlockTable()).value_or("")),
         width(llm::launchScalars(op).front()) {}

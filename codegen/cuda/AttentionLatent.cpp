@@ -21,8 +21,7 @@ namespace {
 struct Latent {
   explicit Latent(llm::AttentionOp op)
       : cache(op.getCache().getType()), headDim(cache.getHeadDim()), valueDim(cache.getValueDim()),
-        heads(llm::columnsOf(op.getResult()) / valueDim),
-        rows(plainRowDimOf(op.getQuery()).value_or("")),
+        heads(op.queryHeads()), rows(plainRowDimOf(op.getQuery()).value_or("")),
         sequences(plainRowDimOf(op.getBlockTable()).value_or("")),
         width(llm::launchScalars(op).front()) {}
 
@@ -88,6 +87,9 @@ const char *codegen::latentDeclined(llm::AttentionOp op, const CudaArchitecture 
   Latent latent(op);
   if (op.getFp8())
     return "its cache is latent";
+  if (op.getRotary() && cast<RankedTensorType>(op.getRotary().getType()).getElementType() !=
+                            cast<RankedTensorType>(op.getQuery().getType()).getElementType())
+    return "the query's parts differ in their type";
   if (latent.headDim % 16 != 0 || latent.valueDim % 16 != 0 || latent.headDim > 576)
     return "its head size";
   if (latent.rowTiles(architecture, 1) == 0)

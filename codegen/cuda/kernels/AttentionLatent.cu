@@ -6,7 +6,8 @@
 // workspace, where the block that comes last merges them in order; else a block takes a tile of
 // tokens after the other, with all of their segments, and keeps what they have come to in the
 // workspace. Numbers as AttentionTile.cuh has them, whatever the block. Buffers: query, positions,
-// token_sequences, block_table, cache, sinks and reaches where there are any, result, workspace.
+// token_sequences, block_table, cache; sinks, reaches and rotary where there are any; result,
+// workspace.
 #include "Arrival.cuh"
 #include "AttentionMerge.cuh"
 #include "AttentionTokens.cuh"
@@ -26,6 +27,10 @@ constexpr int kBlockHeads = int(least(kQueryHeads, kBlockRows));
 constexpr int kHeadBlocks = int(ceilDiv(kQueryHeads, kBlockHeads));
 static_assert(kKvHeads == 1 && kTileTokens * kBlockHeads <= kBlockRows);
 static_assert(!kSplit || kTileTokens == 1);
+
+/// Fragments of the query that are not in what stands apart.
+constexpr int kOwnSteps = kSteps - int(constants::rotary_columns) / kStepElements;
+static_assert(constants::rotary_columns % kStepElements == 0);
 
 /// Shared memory: a ring of tiles with their scales; the query; the scores.
 constexpr int kStageBytes = kKeyBytes + kScaleBytes;
@@ -109,7 +114,9 @@ public:
 #pragma unroll
     for (int stage = 0; stage < kStages - 1; ++stage)
       copyStage(ahead, stage);
-    loadQuery();
+    loadQuery(0, 0, kOwnSteps);
+    if constexpr (kOwnSteps < kSteps)
+      loadQuery(rotaryBuffer(), kOwnSteps, kSteps - kOwnSteps);
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       seen[half] = seenBy(firstRow() + half * 8);
@@ -154,18 +161,21 @@ private:
   __device__ __forceinline__ int firstRow() const { return rowTile() * kRows + laneRow(); }
   __device__ __forceinline__ int firstPair() const { return part() * kWarpPairs; }
 
-  /// The row in the query; null for rows past the end.
-  __device__ __forceinline__ const void *queryRow(int row) const {
-    return row < work.rows() ? launch.buffer<const u16>(0) + work.index(row) * kHeadDim : nullptr;
+  /// The row in the query, or in what of it stands apart; null for rows past the end.
+  __device__ __forceinline__ const u16 *queryRow(int buffer, int row, int columns) const {
+    return row < work.rows() ? launch.buffer<const u16>(buffer) + work.index(row) * columns
+                             : nullptr;
   }
 
-  __device__ __forceinline__ void loadQuery() {
-    const void *row = queryRow(firstRow()), *below = queryRow(firstRow() + 8);
+  /// Fragments [first, first + count) of this warp's rows, of those parts that it has.
+  __device__ __forceinline__ void loadQuery(int buffer, int first, int count) {
+    const u16 *row = queryRow(buffer, firstRow(), count * kStepElements),
+              *below = queryRow(buffer, firstRow() + 8, count * kStepElements);
 #pragma unroll 1
-    for (int step = part(); step < kSteps; step += kParts) {
+    for (int step = part(); step < count; step += kParts) {
       u32 values[4];
       loadQueryStep(row, below, {{1, 1}}, step, values);
-      query.lane[step * kWarpSize] = {values[0], values[1], values[2], values[3]};
+      query.lane[(first + step) * kWarpSize] = {values[0], values[1], values[2], values[3]};
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.attention in f32, for types and head sizes that tensor cores do not take: one query head of
-// one token a block. Buffers: query, positions, token_sequences, block_table, cache, sinks and
-// reaches where there are any, result.
+// one token a block. Buffers: query, positions, token_sequences, block_table, cache; sinks,
+// reaches and rotary where there are any; result.
 #include "AttentionLanes.cuh"
 #include "AttentionWindow.cuh"
 #include "CapScore.cuh"
@@ -61,7 +61,12 @@ __device__ void run(const Launch &launch) {
                  head / (kQueryHeads / kKvHeads),
                  {}};
   query.head.fill([&](int element) {
-    return loadElement<constants::query_type>(launch.buffers[0], row * kHeadDim + element);
+    constexpr int rotary = int(constants::rotary_columns), own = kHeadDim - rotary;
+    if constexpr (rotary > 0)
+      if (element >= own)
+        return loadElement<constants::rotary_type>(launch.buffers[rotaryBuffer()],
+                                                   row * rotary + element - own);
+    return loadElement<constants::query_type>(launch.buffers[0], row * own + element);
   });
   Partial<kValueDim> total = {minusInfinity(), 0, {}};
   for (i32 begin = firstSeen(position); begin <= last;) {
