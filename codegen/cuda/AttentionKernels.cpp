@@ -2,7 +2,7 @@
 // Which attention template runs, with which constants, grid and memory.
 #include "codegen/cuda/AttentionKernels.h"
 
-#include "codegen/cuda/CudaVariant.h"
+#include "codegen/cuda/AttentionVariants.h"
 #include "dialects/llm/LlmAttentionOps.h"
 #include "runtime/schema/Names.h"
 #include "llvm/Support/MathExtras.h"
@@ -14,14 +14,10 @@ using engine::KernelVariant;
 using engine::RangeAttr;
 
 static constexpr int64_t kThreads = 128, kWarps = kThreads / 32;
-static constexpr int64_t kRows = 16;       ///< of a product
-static constexpr int64_t kSegment = 256;   ///< positions that are summed alone
-static constexpr int64_t kReserved = 1024; ///< shared memory that the driver takes for a block
-/// Up to this many tokens each has blocks of its own, which share its segments; and up to so many
-/// where hardly any sequence has more than one.
-static constexpr int64_t kDecodeTokens = 64, kDecodeSequences = 256;
-/// Memory that parts of segments may take for the sake of more than kDecodeTokens.
-static constexpr int64_t kMostParts = int64_t{256} << 20;
+static constexpr int64_t kRows = kAttentionRows;
+static constexpr int64_t kSegment = 256; ///< positions that are summed alone
+/// Tokens that have blocks of their own where hardly any sequence has more than one.
+static constexpr int64_t kDecodeSequences = 256;
 /// Columns of a head that threads have registers for.
 static constexpr int64_t kLargestHead = 1024;
 static constexpr const char *kLargeHeads = "its heads are too large";
@@ -33,9 +29,8 @@ namespace {
 /// The sizes of an attention layer.
 struct Shape {
   explicit Shape(llm::AttentionOp op)
-      : cache(op.getCache().getType()), headDim(cache.getHeadDim()),
-        queryHeads(llm::columnsOf(op.getQuery()) / headDim), kvHeads(cache.getHeads()),
-        group(queryHeads / kvHeads), fp8(op.getFp8()),
+      : cache(op.getCache().getType()), headDim(cache.getHeadDim()), queryHeads(op.queryHeads()),
+        kvHeads(cache.getHeads()), group(queryHeads / kvHeads), fp8(op.getFp8()),
         rows(plainRowDimOf(op.getQuery()).value_or("")),
         sequences(plainRowDimOf(op.getBlockTable()).value_or("")),
         width(llm::launchScalars(op).front()) {}
@@ -76,7 +71,8 @@ struct Shape {
 
   /// Blocks of AttentionDecode that a multiprocessor has room for.
   int64_t decodeBlocks(const CudaArchitecture &architecture, int64_t stages) const {
-    return 2 * (decodeBytes(stages) + kReserved) <= architecture.sharedPerMultiprocessor ? 2 : 1;
+    return 2 * (decodeBytes(stages) + kReservedShared) <= architecture.sharedPerMultiprocessor ? 2
+                                                                                               : 1;
   }
 
   /// AttentionContext with `rowWarps` warps that have rows of their own: tokens of a block, whose
@@ -103,16 +99,16 @@ struct Shape {
 
 } // namespace
 
-/// The constants that all attention templates share.
-static void describe(CudaVariant &variant, llm::AttentionOp op) {
+void codegen::describeAttention(CudaVariant &variant, llm::AttentionOp op, int64_t segment) {
   variant.attention(op);
+  variant.integer("value_dim", op.getCache().getType().getValueDim());
   variant.integer("fp8", op.getFp8() ? 1 : 0);
-  variant.integer("segment", kSegment);
+  variant.integer("segment", segment);
 }
 
 static KernelVariant scalarKernel(llm::AttentionOp op) {
   CudaVariant variant("AttentionScalar", op, kThreads);
-  describe(variant, op);
+  describeAttention(variant, op, kSegment);
   variant.rowsOf(op.getResult());
   variant.tiles(Shape(op).queryHeads);
   return variant.take();
@@ -124,9 +120,7 @@ struct DecodeTokens {
   DecodeTokens(const Shape &shape, llvm::ArrayRef<RangeAttr> declared) {
     int64_t heads = shape.kvHeads * shape.headBlocks();
     int64_t counters = engine::kCounterBytes / 4 / heads;
-    int64_t blocks =
-        std::min(mostOf(declared, shape.width), INT32_MAX / shape.cache.getBlockTokens());
-    int64_t segments = llvm::divideCeil(blocks * shape.cache.getBlockTokens(), kSegment);
+    int64_t segments = mostSegments(shape.cache, mostOf(declared, shape.width), kSegment);
     int64_t parts = kMostParts / (heads * segments * shape.partBytes());
     few = std::min(kDecodeTokens, counters);
     bool hasMany = mostOf(declared, shape.sequences) > few;
@@ -135,10 +129,17 @@ struct DecodeTokens {
   int64_t few, many;
 };
 
-/// Blocks that share the segments of a token's KV head, so that all blocks fit whole waves of
-/// `places`: one wave where `works`, of which each has a block at least, are no more than places;
-/// up to kDecodeWaves beyond, whose last one is less empty for it.
-static std::string decodeSplit(const std::string &places, const std::string &works) {
+std::string codegen::segmentsOf(llm::KvType cache, const std::string &width, int64_t segment) {
+  return "((" + width + " * " + std::to_string(cache.getBlockTokens()) + ") ceildiv " +
+         std::to_string(segment) + ")";
+}
+
+int64_t codegen::mostSegments(llm::KvType cache, int64_t width, int64_t segment) {
+  int64_t blocks = std::min(width, INT32_MAX / cache.getBlockTokens());
+  return llvm::divideCeil(blocks * cache.getBlockTokens(), segment);
+}
+
+std::string codegen::decodeSplit(const std::string &places, const std::string &works) {
   std::string one = "(" + places + " floordiv " + works + ")";
   std::string waves = std::to_string(kDecodeWaves);
   std::string some = "((" + waves + " * " + places + ") floordiv " + works + ")";
@@ -152,10 +153,9 @@ static KernelVariant decodeKernel(llm::AttentionOp op, const CudaArchitecture &a
   Shape shape(op);
   int64_t stages = shape.decodeStages(architecture);
   std::string heads = std::to_string(shape.kvHeads * shape.headBlocks());
-  std::string segments = "((" + shape.width + " * " + std::to_string(shape.cache.getBlockTokens()) +
-                         ") ceildiv " + std::to_string(kSegment) + ")";
+  std::string segments = segmentsOf(shape.cache, shape.width, kSegment);
   CudaVariant variant("AttentionDecode", op, kThreads);
-  describe(variant, op);
+  describeAttention(variant, op, kSegment);
   variant.integer("stages", stages);
   variant.shared(shape.decodeBytes(stages));
   variant.extent(
@@ -182,7 +182,7 @@ static KernelVariant contextKernel(llm::AttentionOp op, const CudaArchitecture &
   int64_t bytes = shape.contextBytes(rowWarps);
   int64_t tokens = shape.contextTokens(rowWarps);
   CudaVariant variant("AttentionContext", op, kThreads);
-  describe(variant, op);
+  describeAttention(variant, op, kSegment);
   variant.integer("tile_tokens", tokens);
   variant.integer("row_warps", rowWarps);
   variant.shared(bytes);
@@ -206,14 +206,16 @@ static const char *tensorCoresDecline(llm::AttentionOp op, const CudaArchitectur
     return "the query is f32";
   if (!shape.cache.hasScales() && shape.cache.getElement() != query)
     return "query and cache differ in their type";
+  if (shape.rows.empty() || shape.sequences.empty())
+    return "its rows and sequences are not dims";
+  if (shape.cache.getLatent())
+    return latentDeclined(op, architecture);
   if (shape.headDim % 16 != 0 || shape.headDim > 256)
     return "its head size";
   if (shape.group > kWarps * kRows)
     return "too many query heads share a KV head";
   if (shape.decodeBytes(2) > architecture.sharedPerBlock || shape.rowWarps(architecture) == 0)
     return "its tiles are larger than shared memory";
-  if (shape.rows.empty() || shape.sequences.empty())
-    return "its rows and sequences are not dims";
   return nullptr;
 }
 
@@ -230,6 +232,8 @@ engine::SumsAttr codegen::attentionSums(llm::AttentionOp op, const CudaArchitect
   using engine::SumUnit;
   if (tensorCoresDecline(op, architecture))
     return laneSums(op.getContext());
+  if (op.getCache().getType().getLatent())
+    return latentSums(op);
   return op.getFp8() ? engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 32, 0, kSegment)
                      : engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 16, 0, kSegment,
                                              /*parts=*/2);
@@ -247,7 +251,7 @@ static Declined addKernels(llm::AttentionOp op, const CudaArchitecture &architec
                            llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
   if (op.getCache().getType().getHeadDim() > kLargestHead)
     return kLargeHeads;
-  if (!op.getCache().getType().isUniform())
+  if (!op.getCache().getType().isUniform() && !op.getCache().getType().getLatent())
     return kOtherWidths;
   if (op.getFp8())
     if (Declined reason = fp8AttentionDeclined(op, architecture))
@@ -257,6 +261,10 @@ static Declined addKernels(llm::AttentionOp op, const CudaArchitecture &architec
     return std::nullopt;
   }
   Shape shape(op);
+  if (shape.cache.getLatent()) {
+    addLatentKernels(op, architecture, declared, kernels);
+    return std::nullopt;
+  }
   int64_t most = mostOf(declared, shape.rows);
   DecodeTokens tokens(shape, declared);
   auto range = [&](llvm::StringRef dim, int64_t least, int64_t most) {

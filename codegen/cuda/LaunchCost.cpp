@@ -108,8 +108,9 @@ public:
                         double(constant(kernel, "k")) * double(rowsOf(launch, kernel, step));
     }
     if (isAttention(kernel))
-      work.operations = 4.0 * double(constant(kernel, "query_heads")) *
-                        double(constant(kernel, "head_dim")) * double(step.pairs());
+      work.operations = 2.0 * double(constant(kernel, "query_heads")) *
+                        double(constant(kernel, "head_dim") + constant(kernel, "value_dim")) *
+                        double(step.pairs());
     return work;
   }
 

@@ -97,7 +97,7 @@ MatmulShape::MatmulShape(llm::MatmulOp op)
     : input(typeOf(op.getInput()).getElementType()),
       weight(typeOf(op.getWeight()).getElementType()), rows(op.expertRows()),
       columns(llm::columnsOf(op.getResult())), k(llm::columnsOf(op.getInput())),
-      experts(op.getOrder() ? op.experts() : 0),
+      experts(op.getOrder() || op.getHeads() ? op.experts() : 0),
       group(std::max<int64_t>(op.getEncodedWeight().facts().group, 0)), integer(input.isInteger(8)),
       zeros(op.getEncodedWeight().facts().zeros()), scales(op.getEncodedWeight().facts().scales),
       inputBytes(engine::elementBits(input) / 8), rowDim(rowDimOf(op, op.getResult())), segment(0) {
@@ -127,7 +127,7 @@ void codegen::addRowTiles(CudaVariant &variant, llm::MatmulOp op, int64_t tileRo
   if (op.getOrder())
     variant.extent(groupTiles(op.getResult(), op.experts(), tileRows));
   else
-    variant.rowsOf(op.getResult(), tileRows);
+    variant.rowsOf(op.getResult(), tileRows, op.experts());
 }
 
 void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const MatmulShape &shape,
@@ -135,6 +135,8 @@ void codegen::describeMatmul(CudaVariant &variant, llm::MatmulOp op, const Matmu
   variant.integer("rows_dim", shape.rowDim->index);
   variant.integer("rows_each", shape.rowDim->each);
   variant.integer("experts", shape.experts);
+  if (op.getHeads())
+    variant.integer("heads", shape.experts);
   variant.integer("input_share", llm::rowsFor(op.getType(), typeOf(op.getInput())));
   variant.integer("n", shape.columns);
   variant.integer("weight_rows", shape.rows);

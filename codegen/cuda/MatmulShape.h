@@ -18,7 +18,7 @@ struct MatmulShape {
 
   mlir::Type input, weight; ///< element types
   int64_t rows, columns, k; ///< of an expert's weight, of the result, of both inputs
-  int64_t experts;          ///< whose weights are stacked, with groups; 0: without
+  int64_t experts;          ///< or heads, whose weights are stacked; 0: none are
   int64_t group;            ///< columns of k with one scale; 0: by row or weight
   bool integer;             ///< i8 inputs
   ZeroForm zeros;

@@ -231,7 +231,6 @@ static Declined addKernels(llm::CombineOp op, Kernels &kernels) {
   variant.tiles(llvm::divideCeil(vectors, threads));
   kernels.push_back(variant.take());
   kernels.back().sums = rowOperationSums(op);
-  kernels.back().sums = rowOperationSums(op);
   return std::nullopt;
 }
 
@@ -338,6 +337,18 @@ static Declined addKernels(llm::KvAppendOp op, llvm::ArrayRef<RangeAttr> declare
   return std::nullopt;
 }
 
+static Declined addKernels(llm::LatentAppendOp op, Kernels &kernels) {
+  CudaVariant variant("LatentAppend", op, kWarpSize);
+  variant.cache(op.getCache().getType());
+  variant.integer("value_dim", op.getCache().getType().getValueDim());
+  variant.type("latent_type", op.getLatent());
+  variant.type("rotary_type", op.getRotary());
+  variant.integer("static_scales", 0);
+  variant.rowsOf(op.getLatent());
+  kernels.push_back(variant.take());
+  return std::nullopt;
+}
+
 //===- llm.sample ---------------------------------------------------------------------------===//
 
 /// Bytes of a row in the workspace, as SampleRow.cuh divides it.
@@ -390,7 +401,7 @@ Declined codegen::addRowKernels(Operation *op, const CudaArchitecture &architect
   return llvm::TypeSwitch<Operation *, Declined>(op)
       .Case<llm::EmbedOp, llm::NormOp, llm::PointwiseOp, llm::RoundOp, llm::QuantizeActivationOp,
             llm::SliceColumnsOp, llm::GatherRowsOp, llm::PlaceRowsOp, llm::GatherColumnsOp,
-            llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp>(
+            llm::RouteOp, llm::GroupRowsOp, llm::CombineOp, llm::CausalConvOp, llm::LatentAppendOp>(
           [&](auto known) { return addKernels(known, kernels); })
       .Case<llm::GatedDeltaRuleOp, llm::StateSpaceOp>(
           [&](auto known) { return addLinearAttention(known, architecture, kernels); })

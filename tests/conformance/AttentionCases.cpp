@@ -150,7 +150,6 @@ static Case latentAppendCase(const Layer &layer) {
               rotary = activation(rotaryColumns, layer.activation);
   Case built;
   built.name = "latent_append_" + layer.name();
-  built.nativeOnly = true;
   built.plain = "func.func @f(%l: " + latent + ", %r: " + rotary + ", " + kIndexParameters +
                 ", %c: " + layer.cacheType() +
                 ") {\n  llm.latent_append %l, %r at %p, %s, %b into %c : " + latent + ", " +
@@ -388,7 +387,6 @@ static Case attentionCase(const Layer &layer) {
               result = activation(layer.heads * layer.valueColumns(), layer.activation);
   Case built;
   built.referenceOnly = layer.valueDim != 0 && !layer.latent;
-  built.nativeOnly = layer.latent;
   built.name =
       "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
       (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
@@ -716,9 +714,50 @@ std::vector<Case> conformance::attentionCases() {
     Layer latent = {heads, 1, 576, heads == 20 ? "f8E4M3FN" : "bf16", "bf16"};
     latent.valueDim = 512;
     latent.latent = latent.parts = true;
-    add(attentionCase(latent),
-        heads == 16 ? std::vector<int64_t>{1, 2, 40, 140} : std::vector<int64_t>{3}, heads == 128);
+    add(attentionCase(latent), {1, 3}, heads == 128);
+    if (heads != 16)
+      continue;
+    Case prompts = attentionCase(latent);
+    prompts.name += "_prompts";
+    prompts.nativeOnly = true; // simulated GPUs are slow
+    add(prompts, {40, 140});
   }
+  // Latents of published models, and latents without whole runs of elements.
+  auto latentLayer = [](int64_t heads, int64_t headDim, int64_t valueDim, std::string cache,
+                        std::string activation) {
+    Layer layer = {heads, 1, headDim, std::move(cache), std::move(activation)};
+    layer.valueDim = valueDim;
+    layer.latent = true;
+    return layer;
+  };
+  add(latentAppendCase(latentLayer(1, 576, 512, "bf16", "bf16")), {1, 70});
+  add(latentAppendCase(latentLayer(1, 576, 512, "f8E4M3FN", "f32")), {2});
+  add(latentAppendCase(latentLayer(1, 44, 33, "f16", "f32")), {3});
+  add(latentAppendCase(latentLayer(1, 39, 32, "f8E5M2", "bf16")), {3});
+  // By every kernel: few tokens and many, over several segments, of one row and of several tiles.
+  auto addLatent = [&](Layer layer, int64_t maxPosition, std::vector<int64_t> tokens,
+                       bool full = false) {
+    Case added = attentionCase(layer);
+    added.maxPosition = maxPosition;
+    added.sequences = 3;
+    add(added, std::move(tokens), full);
+  };
+  addLatent(latentLayer(1, 96, 64, "bf16", "bf16"), 1100, {2, 70});
+  addLatent(latentLayer(20, 80, 64, "f16", "f16"), 1100, {2, 70});
+  addLatent(latentLayer(16, 144, 128, "i8", "bf16"), 600, {3, 67});
+  addLatent(latentLayer(70, 48, 32, "f8E4M3FN", "bf16"), 1100, {2, 66});
+  addLatent(latentLayer(16, 576, 512, "bf16", "bf16"), 530, {1, 65}, true);
+  addLatent(latentLayer(128, 576, 512, "bf16", "bf16"), 1050, {1, 66}, true);
+  addLatent(latentLayer(40, 576, 512, "i8", "f16"), 1050, {2, 66}, true);
+  Case decoded = attentionCase(latentLayer(4, 80, 64, "bf16", "bf16"));
+  decoded.name += "_many_sequences";
+  decoded.sequences = 70;
+  decoded.maxPosition = 530;
+  add(decoded, {90});
+  Layer seen = latentLayer(3, 48, 32, "bf16", "bf16");
+  seen.sinks = "f32";
+  seen.stale = seen.parts = true;
+  addWindow(seen, 600, 2.5, 1100, {2, 70});
   // Encoders: sequences of one and of many rows, with segments and tiles that are not full.
   add(encoderCase({4, 4, 64, 64, "bf16", "bf16", "bf16", "bf16"}), {1, 2, 70});
   add(encoderCase({4, 2, 80, 48, "f16", "f16", "f16", "f16"}), {3, 67});

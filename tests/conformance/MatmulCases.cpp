@@ -527,7 +527,6 @@ static Case headsCase(const Product &product, int64_t heads, int64_t padding = 0
     return expected;
   };
   result.apart = product.isDetermined() ? 0 : 1;
-  result.nativeOnly = true;
   return result;
 }
 

@@ -16,7 +16,7 @@ F32 = "version: 1\nweights:\n  - {match: '*', format: f32}\nactivations: f32\nkv
 BLOCK = 16
 PIECE = 7  # Tokens of a step.
 GPU = "sm_90a"
-ON_GPU = ("apertus", "cohere2", "exaone_moe", "gemma2", "gemma3n", "gemma4_moe",
+ON_GPU = ("apertus", "cohere2", "deepseek_v3", "exaone_moe", "gemma2", "gemma3n", "gemma4_moe",
           "gemma4_shared", "glm4_moe_groups", "gpt2", "gpt_neox", "gpt_oss", "lfm2", "lfm2_moe",
           "llama4", "mimo_v2", "ministral3", "olmo3", "qwen2_moe", "qwen3_5", "qwen3_next",
           "stablelm")

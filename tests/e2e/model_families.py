@@ -34,8 +34,9 @@ class ModelFamilies(harness.BuildTest):
                    "ignore_eos": True, "logprobs": ALTERNATIVES}
         prompts = self.folder / "prompts.jsonl"
         prompts.write_text(json.dumps(request) + "\n")
-        result = self.ingot_run(engine, "--prompts", prompts, "--target", target, "--threads", "1",
-                                "--max-sequences", "1")
+        device = ["--simulate"] if target.startswith("sm_") else ["--threads", "1", "--target"]
+        result = self.ingot_run(engine, "--prompts", prompts, *device, target, "--max-sequences",
+                                "1")
         self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
         return json.loads(result.stdout)["logprobs"]
 
@@ -106,6 +107,20 @@ class ModelFamilies(harness.BuildTest):
                     refused = self.ingot_run(output, "--prompt-ids", "5", models.PLACEHOLDER)
                     self.assertNotEqual(refused.returncode, 0)
                     self.assertIn("INGOT-E6026", refused.stderr)
+
+    def test_latents_on_simulated_gpus(self):
+        case, golden = models.CASES["deepseek_v3"], self.goldens["deepseek_v3"]
+        self.write(case)
+        output = self.fresh("latents_gpu") / "m.ingot"
+        self.assert_built(self.build(self.model, output, "--recipe", self.recipe, "--target",
+                                     "sm_80", "--target", "sm_90a", "--max-context",
+                                     case.context), output)
+        for target in ("sm_80", "sm_90a"):
+            with self.subTest(target):
+                steps = self.steps(output, target, case)
+                self.assertEqual([step["token"] for step in steps], golden["greedy_ids"])
+                self.compare(steps[0], golden["first"])
+                self.compare(steps[-1], golden["last"])
 
     def test_gpt2_as_its_makers_name_it(self):
         case, golden = models.CASES["gpt2"], self.goldens["gpt2"]

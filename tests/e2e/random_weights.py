@@ -26,8 +26,8 @@ class RandomWeights(harness.BuildTest):
                                      "--max-context", "256", *options), output)
         return output
 
-    def tokens(self, engine, *options):
-        result = self.ingot_run(engine, "--greedy", "-n", "16", "--ids", "-p",
+    def tokens(self, engine, *options, count=16):
+        result = self.ingot_run(engine, "--greedy", "-n", count, "--ids", "-p",
                                 "Once upon a time", "--max-sequences", "1", *options)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("random", result.stderr)
@@ -58,6 +58,24 @@ class RandomWeights(harness.BuildTest):
         engine = self.made("gpu", "--target", "reference", "--target", "sm_90a", recipe=W4A16)
         self.assertEqual(self.tokens(engine, "--simulate", "sm_90a"),
                          self.tokens(engine, "--target", "reference"))
+
+    def test_latents_agree_on_simulated_gpus(self):
+        """Of the sizes that tensor cores take, those of DeepSeek's models."""
+        config = json.loads((self.model / "config.json").read_text())
+        config.update(architectures=["DeepseekV3ForCausalLM"], kv_lora_rank=512, q_lora_rank=64,
+                      qk_nope_head_dim=32, qk_rope_head_dim=64, v_head_dim=32,
+                      num_attention_heads=20, num_hidden_layers=2, first_k_dense_replace=2,
+                      n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=96,
+                      n_shared_experts=1, n_group=1, topk_group=1, norm_topk_prob=True,
+                      routed_scaling_factor=1.5)
+        (self.model / "config.json").write_text(json.dumps(config))
+        engine = self.made("latents", "--target", "reference", "--target", "sm_80", "--target",
+                           "sm_90a", recipe=W4A16)
+        kernels = self.ingot_run("inspect", engine, "--section", "kernels").stdout
+        self.assertIn("AttentionLatent", kernels)
+        wanted = self.tokens(engine, "--target", "reference", count=8)
+        for name in ("sm_80", "sm_90a"):
+            self.assertEqual(self.tokens(engine, "--simulate", name, count=8), wanted)
 
     def test_matrices_that_are_stored_fused_agree(self):
         config = json.loads((self.model / "config.json").read_text())

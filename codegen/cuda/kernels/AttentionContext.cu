@@ -7,12 +7,10 @@
 // segment's part is merged into the total before the next. Numbers as AttentionTile.cuh has them,
 // whatever the tile. Buffers: query, positions, token_sequences, block_table, cache, sinks and
 // reaches where there are any, result, workspace (unused).
-#include "AttentionTile.cuh"
-#include "BlockSums.cuh"
+#include "AttentionTokens.cuh"
 
 namespace {
 
-constexpr int kTileTokens = int(constants::tile_tokens);
 constexpr int kRowWarps = int(constants::row_warps); ///< warps with rows of their own
 constexpr int kTileRows = kRowWarps * kRows;
 static_assert(kTileTokens * kGroup <= kTileRows);
@@ -36,12 +34,8 @@ INGOT_DEVICE constexpr i64 totalBytes(int rowWarps) {
 static_assert(constants::shared_bytes == kSharedTotals + most(kHasWide ? totalBytes(kRowWarps) : 0,
                                                               kHasNarrow ? totalBytes(1) : 0));
 
-/// Tokens [first, first + count) of one sequence, and one KV head.
-struct Work {
-  i64 first;
-  int count;
-  i32 last;  ///< the largest position that any of the tokens attends to
-  i32 begin; ///< of the first tile that any of the tokens attends to
+/// A tile of tokens, and one KV head.
+struct Work : TokenTile {
   KvSequence sequence;
 
   __device__ __forceinline__ int rows() const { return count * kGroup; }
@@ -51,80 +45,12 @@ struct Work {
   }
 };
 
-/// Whether a tile of tokens begins at `token`: with a sequence, or at a multiple of the tile.
-INGOT_DEVICE bool beginsTile(const i32 *sequences, i64 token) {
-  return token % kTileTokens == 0 || sequences[token] != sequences[token - 1];
-}
-
-struct Search {
-  BlockScratch<u32> sums;
-  i64 first;
-  int count;
-  i32 last, smallest; ///< positions
-};
-
-/// The first token of tile number `index`; the number of tokens if there is none.
-INGOT_DEVICE i64 findTile(const i32 *sequences, i64 tokens, u32 index, Search &search) {
-  constexpr int tokensPerThread = 8;
-  if (threadIdx.x == 0)
-    search.first = tokens;
-  __syncthreads();
-  for (i64 begin = 0; begin < tokens; begin += kThreads * tokensPerThread) {
-    u32 begins = 0;
-#pragma unroll
-    for (int i = 0; i < tokensPerThread; ++i) {
-      i64 token = begin + threadIdx.x * tokensPerThread + i;
-      if (token < tokens && beginsTile(sequences, token))
-        begins |= 1u << i;
-    }
-    u32 total;
-    u32 before = blockSumBefore<kThreads>(u32(__popc(begins)), search.sums, total);
-    if (index >= total) {
-      index -= total;
-      continue;
-    }
-    if (before <= index && index < before + __popc(begins)) {
-      for (u32 skip = index - before; skip > 0; --skip)
-        begins &= begins - 1;
-      search.first = begin + threadIdx.x * tokensPerThread + __ffs(int(begins)) - 1;
-    }
-    break;
-  }
-  __syncthreads();
-  return search.first;
-}
-
 /// The work of tile number `index` of `head`; no rows if there is none.
-INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, Search &search) {
-  const i32 *positions = launch.buffer<const i32>(1), *sequences = launch.buffer<const i32>(2);
-  i64 tokens = launch.scalars[1]; // rows of the query
-  Work work = {};
-  work.first = findTile(sequences, tokens, index, search);
-  if (work.first >= tokens)
-    return work;
-  if (threadIdx.x == 0) {
-    search.count = int(least(kTileTokens, tokens - work.first));
-    search.last = 0;
-    search.smallest = 0x7fffffff;
-  }
-  __syncthreads();
-  i64 own = work.first + threadIdx.x;
-  bool isCandidate = threadIdx.x < u32(kTileTokens) && own < tokens;
-  if (isCandidate && threadIdx.x > 0 && beginsTile(sequences, own))
-    atomicMin(&search.count, int(threadIdx.x));
-  __syncthreads();
-  work.count = search.count;
-  if (int(threadIdx.x) < work.count) {
-    atomicMax(&search.last, lastSeen(launch, own, positions[own]));
-    if constexpr (kWindow > 0)
-      atomicMin(&search.smallest, positions[own]);
-  }
-  __syncthreads();
-  work.last = search.last;
-  work.begin = kWindow > 0 ? firstSeen(search.smallest) / kTile * kTile : 0;
-  work.sequence = {launch.buffers[4],
-                   launch.buffer<const i32>(3) + sequences[work.first] * launch.tableColumns(),
-                   head};
+INGOT_DEVICE Work findWork(const Launch &launch, u32 index, int head, TokenSearch &search) {
+  Work work;
+  static_cast<TokenTile &>(work) = findTokenTile(launch, index, search);
+  if (work.count > 0)
+    work.sequence = sequenceOf(launch, work.first, head);
   return work;
 }
 
@@ -322,7 +248,7 @@ private:
 
 __device__ void run(const Launch &launch) {
   extern __shared__ __align__(16) u8 memory[];
-  __shared__ Search search;
+  __shared__ TokenSearch search;
   for (u32 index = blockIdx.x;; index += gridDim.x) {
     Work work = findWork(launch, index, int(blockIdx.y), search);
     if (work.count == 0)

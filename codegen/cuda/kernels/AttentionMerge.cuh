@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block merges the parts of segments that AttentionDecode has left in the workspace. The order
+// How a block merges the parts of segments that blocks have left in the workspace. The order
 // is that of positions, one segment after the other: but the factors of many segments are worked
 // out at once, and the loads of some are under way together.
 #pragma once
 
 #include "AttentionTile.cuh"
 
-/// Heads of one block of AttentionDecode.
+/// Heads that are merged at once.
 constexpr int kHeads = int(least(kGroup, kRows));
 /// A segment's part of a head: values not yet divided by the sum, the maximum, the sum.
-constexpr int kPartFloats = kHeadDim + 2;
+constexpr int kPartFloats = kValueDim + 2;
 
 /// Segments whose factors are worked out at once, one by each lane.
 constexpr int kMergedSegments = kWarpSize;
@@ -32,7 +32,7 @@ INGOT_DEVICE void findFactors(const float *parts, i64 stride, int first, int seg
   for (int row = warpIndex(); row < heads; row += kWarps) {
     int segment = first + laneIndex();
     float own = segment < segments
-                    ? __ldcg(parts + segment * stride + row * kPartFloats + kHeadDim)
+                    ? __ldcg(parts + segment * stride + row * kPartFloats + kValueDim)
                     : minusInfinity();
     float before = first > 0 ? space.maxima[row] : minusInfinity();
     float upTo = fmaxf(before, own); // a maximum is the same in every order
@@ -63,8 +63,8 @@ INGOT_DEVICE void mergePairs(const float *parts, i64 stride, int first, int segm
       for (int p = 0; p < kThreadPairs; ++p)
         if (int pair = int(threadIdx.x) + p * kThreads;
             begin + s < count && pair < heads * kPartPairs)
-          loaded[s][p] = __ldcg(
-              reinterpret_cast<const float2 *>(parts + (first + begin + s) * stride) + pair);
+          loaded[s][p] =
+              __ldcg(reinterpret_cast<const float2 *>(parts + (first + begin + s) * stride) + pair);
 #pragma unroll
     for (int s = 0; s < kMergedLoads; ++s)
 #pragma unroll
@@ -105,7 +105,7 @@ INGOT_DEVICE void mergeParts(const float *parts, i64 stride, int segments, int h
   for (int p = 0; p < kThreadPairs; ++p) {
     int pair = int(threadIdx.x) + p * kThreads, row = pair / kPartPairs;
     int element = pair % kPartPairs * 2;
-    if (pair >= heads * kPartPairs || element >= kHeadDim)
+    if (pair >= heads * kPartPairs || element >= kValueDim)
       continue;
     use(row, element, totals[p].x, space.maxima[row], space.sums[row]);
     use(row, element + 1, totals[p].y, space.maxima[row], space.sums[row]);

@@ -87,8 +87,8 @@ INGOT_DEVICE void copyTile(const KvSequence &from, i32 begin, i32 end, u32 rows,
     bool exists = position < end;
     KvPlace place = KvPlace::of(from.cache, from.table, exists ? position : begin);
     const u8 *data = (Keys ? place.keys() : place.values()) + place.element(from.head) * kKvBytes;
-    ptx::copyAsync16(rows + row * stride + piece % pieces * 16, data + piece % pieces * 16,
-                     exists ? 16 : 0);
+    ptx::copyAsync16(rows + row * stride + swizzled(row, piece % pieces * 16),
+                     data + piece % pieces * 16, exists ? 16 : 0);
   }
   if constexpr (kKvScaled)
     if (int row = int(threadIdx.x); row < kTile) {
@@ -187,14 +187,15 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       scores[tile][i] = 0;
-  const u8 *lane = keys + laneRow() * kKeyStride + laneIndex() % 4 * (kStepElements / 4) * kKvBytes;
+  const u8 *lane = keys + laneRow() * kKeyStride;
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     u32 rows[4];
     query.get(step, rows);
+    int byte = (step * 4 + laneIndex() % 4) * (kStepElements / 4) * kKvBytes;
 #pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
-      const u8 *at = lane + tile * 8 * kKeyStride + step * kStepElements * kKvBytes;
+      const u8 *at = lane + tile * 8 * kKeyStride + swizzled(laneRow(), byte);
       if constexpr (kFp8) {
         uint2 codes = *reinterpret_cast<const uint2 *>(at);
         fp8::multiply(scores[tile], rows, codes.x, codes.y);
@@ -307,7 +308,8 @@ INGOT_DEVICE void loadValues(const u8 *values, int position, int pair, u32 (&fra
     fragments[3] = convertPair<kValueType, 1, 3>(second);
   } else {
     int lane = laneIndex();
-    const u8 *at = values + (position + lane % 16) * kValueStride + pair * 32 + lane / 16 * 16;
+    const u8 *at =
+        values + (position + lane % 16) * kValueStride + swizzled(lane, pair * 32 + lane / 16 * 16);
     ptx::loadMatrix4Transposed(fragments, ptx::sharedAddress(at));
   }
 }

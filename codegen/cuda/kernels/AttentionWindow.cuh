@@ -5,15 +5,22 @@
 #include "Kernel.cuh"
 
 namespace absent {
-/// 1: each token has one, the last position that it attends to, behind the sinks.
-enum : i64 { reaches = 0 };
+enum : i64 {
+  reaches = 0,        ///< 1: each token has one, the last position that it attends to, behind sinks
+  rotary_columns = 0, ///< of a query head, the last, which stand apart, behind reaches
+  rotary_type = 0
+};
 } // namespace absent
 namespace constants {
 using namespace absent; // what an op leaves out is found there
 }
 
-/// The buffer of results: behind cache, sinks and reaches.
-INGOT_DEVICE constexpr int resultBuffer() { return int(5 + constants::sinks + constants::reaches); }
+/// Buffers behind the cache, where there are any: sinks, reaches, rotary columns, results.
+INGOT_DEVICE constexpr int reachesBuffer() { return int(5 + constants::sinks); }
+INGOT_DEVICE constexpr int rotaryBuffer() { return int(reachesBuffer() + constants::reaches); }
+INGOT_DEVICE constexpr int resultBuffer() {
+  return rotaryBuffer() + (constants::rotary_columns != 0);
+}
 
 /// Positions that a token attends to; 0: all before it.
 constexpr i32 kWindow = i32(constants::window);
@@ -38,5 +45,5 @@ INGOT_DEVICE i32 lastSeen(const Launch &launch, i64 token, i32 position) {
   if constexpr (constants::reaches == 0)
     return position;
   else
-    return i32(most(position, launch.buffer<const i32>(resultBuffer() - 1)[token]));
+    return i32(most(position, launch.buffer<const i32>(reachesBuffer())[token]));
 }

@@ -7,13 +7,23 @@
 #include "RegionMath.cuh"
 #include "WeightBuffers.cuh"
 
+namespace absent {
+enum : i64 { heads = 0 }; ///< whose rows take turns, each with an expert's weight
+} // namespace absent
+namespace constants {
+using namespace absent; // what an op leaves out is found there
+}
+
 namespace matmul {
 
 constexpr bool kInteger = constants::integer != 0;
 constexpr bool kPaired = constants::pair_offset != 0;
 constexpr bool kScaled = constants::scale_extent != kNoScales;
 constexpr bool kInputScaled = constants::input_scales != 0;
+constexpr bool kByHead = constants::heads != 0;
+/// Whether weights are stacked; `experts` counts heads too.
 constexpr bool kByExpert = constants::experts != 0;
+constexpr int kHasOrder = kByExpert && !kByHead;
 
 // Buffers: input, weight, input_scales?, what is beside the weight, epilogue operands, order?,
 // starts?, result, workspace?.
@@ -23,8 +33,8 @@ constexpr int kScales = Beside::kScales, kZeros = Beside::kZeros,
               kSuperScales = Beside::kSuperScales;
 constexpr int kOperands = Beside::kEnd;
 constexpr int kOrder = kOperands + int(constants::operands);
-constexpr int kStarts = kOrder + kByExpert;
-constexpr int kResult = kStarts + kByExpert;
+constexpr int kStarts = kOrder + kHasOrder;
+constexpr int kResult = kStarts + kHasOrder;
 constexpr int kWorkspace = kResult + 1;
 
 constexpr i64 kColumns = constants::n; ///< of the result
@@ -36,13 +46,15 @@ constexpr i64 kSegment = constants::segment;
 constexpr i64 kAllWeightRows = constants::weight_rows * most(constants::experts, 1);
 
 /// Rows of the result that a block computes ("tokens"): consecutive ones, or those that an expert
-/// has in the order. Places are counted from `first` on.
+/// has in the order, or every so many-th, a head's. Places are counted from `first` on.
 struct Tokens {
   i64 first, count;
   i64 expert;
   const i32 *order;
 
   __device__ __forceinline__ i64 result(i64 place) const {
+    if constexpr (kByHead)
+      return (first + place) * constants::heads + expert;
     return kByExpert ? i64(order[first + place]) : first + place;
   }
   /// What row of the input it is made of.
@@ -55,7 +67,12 @@ struct Tokens {
 /// Those of tile `index` of `Each` tokens; none where there is nothing to do. With experts: a tile
 /// has rows of one, and they are counted expert by expert. All threads of the block call it.
 template <int Each> INGOT_DEVICE Tokens tokensOf(const Launch &launch, i64 index) {
-  if constexpr (kByExpert) {
+  i64 rows = launch.scalars[constants::rows_dim] * constants::rows_each;
+  if constexpr (kByHead) {
+    rows /= most(constants::heads, 1);
+    i64 tiles = ceilDiv(rows, Each), first = index % tiles * Each;
+    return {first, least(rows - first, Each), index / tiles, nullptr};
+  } else if constexpr (kByExpert) {
     const i32 *starts = launch.buffer<const i32>(kStarts);
     const i32 *order = launch.buffer<const i32>(kOrder);
     // Lanes look through some experts each.
@@ -87,7 +104,6 @@ template <int Each> INGOT_DEVICE Tokens tokensOf(const Launch &launch, i64 index
     return {__shfl_sync(kAllLanes, first, holder), __shfl_sync(kAllLanes, count, holder),
             __shfl_sync(kAllLanes, found, holder), order};
   } else {
-    i64 rows = launch.scalars[constants::rows_dim] * constants::rows_each;
     return {index * Each, least(rows - index * Each, Each), 0, nullptr};
   }
 }

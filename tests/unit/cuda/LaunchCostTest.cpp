@@ -37,7 +37,7 @@ engine.unit @gpu <"sm_90a", backend = "cuda", arch = "sm_90a", preference = 90> 
       warps_along = 8 : i64, row_tiles = 1 : i64, warps_across = 1 : i64, token_blocks = 1 : i64}
   engine.kernel @norm from "Norm" constants {columns = 4096 : i64}
   engine.kernel @attention from "AttentionDecode" constants {query_heads = 64 : i64,
-      head_dim = 128 : i64, block_tokens = 16 : i64}
+      head_dim = 128 : i64, value_dim = 128 : i64, block_tokens = 16 : i64}
   engine.program @step dims [@T] inputs [] outputs [] {
     engine.launch "product" [#engine.variant<@product grid [#engine.expr<"32">, #engine.expr<"T">]>]
         args [@x, @w, @y, @workspace, #engine.expr<"T">]
