@@ -302,6 +302,8 @@ static Declined addKernels(llm::AttentionOp op, const CudaArchitecture &architec
 
 Declined codegen::addAttentionKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
                                       llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
+  if (op.getSelected())
+    return "it attends to all positions, and to none that are chosen (index_topk)";
   size_t before = kernels.size();
   Declined declined = addKernels(op, architecture, declared, kernels);
   for (KernelVariant &kernel : llvm::MutableArrayRef(kernels).drop_front(before))

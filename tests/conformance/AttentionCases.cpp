@@ -387,6 +387,7 @@ static Case attentionCase(const Layer &layer) {
               result = activation(layer.heads * layer.valueColumns(), layer.activation);
   Case built;
   built.referenceOnly = layer.valueDim != 0 && !layer.latent;
+  built.nativeOnly = layer.selected != 0;
   built.name =
       "attention_" + layer.name() + (layer.fp8 ? "_fp8" : "") +
       (layer.window ? (layer.chunked ? "_chunk" : "_window") + std::to_string(layer.window) : "") +
