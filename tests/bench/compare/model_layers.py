@@ -13,9 +13,9 @@ TAP_SIGMA = 0.3
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """`dims`: numbers per dimension, the inner one first; the third is of experts. `type`: in the
-    bf16 file; matrices of BF16 are quantized from it unless they are `kept`. Numbers are normally
-    distributed by `sigma`, or those of `values`, or all `fill`."""
+    """`dims`: numbers per dimension, the inner one first; the third is of experts, or of heads where
+    all are `whole`. `type`: in the bf16 file; matrices of BF16 are quantized from it unless they
+    are `kept`. Numbers are normally distributed by `sigma`, or those of `values`, or all `fill`."""
     name: str
     dims: tuple
     type: int = F32
@@ -23,10 +23,12 @@ class Tensor:
     sigma: float = SIGMA
     fill: float | None = None
     values: tuple = ()
+    whole: bool = False
 
     def count(self, experts):
-        """Numbers of the tensor, of so many experts where it is a stack."""
-        return math.prod(self.dims[:2]) * (experts if len(self.dims) == 3 else 1)
+        """Numbers of the tensor, of so many experts where it is a stack of theirs."""
+        return math.prod(self.dims) if self.whole or len(self.dims) < 3 else (
+            math.prod(self.dims[:2]) * experts)
 
     def bytes(self, experts, bits):
         """What a step reads of it where quantized matrices have so many bits a number."""
@@ -116,3 +118,31 @@ def short_convolution(width, taps):
     return ((Tensor("shortconv.conv.weight", (taps, width), sigma=TAP_SIGMA),
              matrix("shortconv.in_proj", 3 * width, width),
              matrix("shortconv.out_proj", width, width)), {"state": 2 * (taps - 1) * width})
+
+
+def latent_attention(width, heads, plain, rotary, value, rank, query_rank):
+    """Tensors of multi-head latent attention, and what a token looks back at: latents, that all
+    heads are multiplied with and whose first numbers are values."""
+    q = heads * (plain + rotary)
+    query = (norm("attn_q_a_norm", query_rank), matrix("attn_q_a", query_rank, width),
+             matrix("attn_q_b", q, query_rank)) if query_rank else (matrix("attn_q", q, width),)
+    return ((*query, norm("attn_kv_a_norm", rank), matrix("attn_kv_a_mqa", rank + rotary, width),
+             matrix("attn_k_b", rank, plain, heads, whole=True),
+             matrix("attn_v_b", value, rank, heads, whole=True),
+             matrix("attn_output", width, heads * value)),
+            {"cached": rank + rotary, "looks": heads * (2 * rank + rotary)})
+
+
+def state_space(width, heads, head, groups, state, taps):
+    """Tensors of Mamba-2, and what a sequence keeps of it."""
+    values = heads * head
+    mixed = values + 2 * groups * state
+    # Steps of softplus(0), of which states keep 7 to 94 %.
+    decays = tuple(-0.1 - 3.9 * i / (heads - 1) for i in range(heads))
+    return ((matrix("ssm_in", values + mixed + heads, width),
+             Tensor("ssm_conv1d.weight", (taps, mixed), sigma=TAP_SIGMA),
+             Tensor("ssm_conv1d.bias", (mixed,)), Tensor("ssm_dt.bias", (heads,)),
+             Tensor("ssm_a", (1, heads), values=decays), Tensor("ssm_d", (1, heads), fill=1.0),
+             Tensor("ssm_norm.weight", (values // groups, groups), fill=1.0),
+             matrix("ssm_out", width, values)),
+            {"state": 4 * values * state + 2 * (taps - 1) * mixed, "updates": 3 * values * state})

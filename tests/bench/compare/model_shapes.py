@@ -245,6 +245,64 @@ def lfm2(count, attending, width, inner, heads, kv_heads):
                  last_norm="token_embd_norm", cyclic=True)
 
 
+def latent(count, width, dense_inner, inner, heads, plain, value, query_rank, experts, used, shared,
+           vocabulary, rope_base, epsilon, *, more):
+    """DeepSeek's: latent attention in all layers, and experts in all but the first. `inner`: of an
+    expert, of which `shared` ones are for all tokens."""
+    rotary, rank = 64, 512
+    mixer, keeps = kinds.latent_attention(width, heads, plain, rotary, value, rank, query_rank)
+
+    def layer(number):
+        mlp = kinds.feed_forward(width, dense_inner) if number == 0 else (
+            *kinds.experts(width, inner, experts),
+            *([Tensor("exp_probs_b.bias", (experts,))] if query_rank else []),
+            *kinds.feed_forward(width, shared * inner, "_shexp"))
+        return Layer((norm("attn_norm", width), norm("ffn_norm", width), *mixer, *mlp), **keeps)
+
+    keys = (*sizes(count, 131072, width, dense_inner, heads, 1, epsilon),
+            ("rope.freq_base", FLOAT32, rope_base), ("rope.dimension_count", UINT32, rotary),
+            ("attention.kv_lora_rank", UINT32, rank),
+            *([("attention.q_lora_rank", UINT32, query_rank)] if query_rank else []),
+            ("attention.key_length", UINT32, rank + rotary),
+            ("attention.value_length", UINT32, rank),
+            ("attention.key_length_mla", UINT32, plain + rotary),
+            ("attention.value_length_mla", UINT32, value),
+            ("leading_dense_block_count", UINT32, 1), *expert_keys(experts, used, inner),
+            ("expert_shared_count", UINT32, shared), *more)
+    return Shape("deepseek2", "qwen2", width, vocabulary, False, 0, 1,
+                 tuple(map(layer, range(count))), keys, experts, used, cyclic=True)
+
+
+def granite_hybrid(count, attending, width, inner, shared, heads, kv_heads, experts, used):
+    """Granite 4: state spaces, and attention without positions in the layers `attending`; experts
+    of `inner` and a feed-forward of `shared` in all."""
+    head, space_heads, space_head, groups, state, taps = 128, 2 * width // 64, 64, 1, 128, 4
+
+    def layer(number):
+        if number in attending:
+            mixer = kinds.attention(width, heads, kv_heads, head, normed=False)
+            keeps = kinds.looking(heads, kv_heads, head)
+        else:
+            mixer, keeps = kinds.state_space(width, space_heads, space_head, groups, state, taps)
+        return Layer((norm("attn_norm", width), norm("ffn_norm", width), *mixer,
+                      *kinds.experts(width, inner, experts),
+                      *kinds.feed_forward(width, shared, "_shexp")), **keeps)
+
+    keys = (*sizes(count, 131072, width, inner, heads,
+                   [kv_heads if number in attending else 0 for number in range(count)], 1e-5),
+            ("rope.freq_base", FLOAT32, 1e4), ("rope.dimension_count", UINT32, head),
+            ("rope.scaling.finetuned", BOOL, False), *lengths(head),
+            ("attention.scale", FLOAT32, 1 / head), ("embedding_scale", FLOAT32, 12.0),
+            ("residual_scale", FLOAT32, 0.22), ("logit_scale", FLOAT32, 6.0),
+            ("ssm.conv_kernel", UINT32, taps), ("ssm.state_size", UINT32, state),
+            ("ssm.group_count", UINT32, groups), ("ssm.time_step_rank", UINT32, space_heads),
+            ("ssm.inner_size", UINT32, space_heads * space_head),
+            ("expert_count", UINT32, experts), ("expert_used_count", UINT32, used),
+            ("expert_shared_feed_forward_length", UINT32, shared))
+    return Shape("granitehybrid", "qwen2", width, 100352, True, 0, 1,
+                 tuple(map(layer, range(count))), keys, experts, used, cyclic=True)
+
+
 SHAPES = {
     "llama-3.2-1b": decoder("llama", "llama-bpe", 16, 2048, 8192, 32, 8, 64, 128256, True, False,
                             8192, 5e5, 1e-5, 128000, 128001),
@@ -286,6 +344,21 @@ SHAPES = {
     # Cut to 4 of 40 and of 32 layers.
     "qwen3.6-35b-a3b-cut": qwen35(4, 2048, 512, 16, 2, experts=256, used=8),
     "qwen3.5-9b-cut": qwen35(4, 4096, 12288, 16, 4),
+    # All of it: with fewer layers other programs take it for a model with a latent of q.
+    "deepseek-v2-lite": latent(27, 2048, 10944, 1408, 16, 128, 128, 0, 64, 6, 2, 102400, 1e4, 1e-6,
+                               more=(("expert_gating_func", UINT32, 1),
+                                     ("expert_weights_norm", BOOL, False),
+                                     ("expert_weights_scale", FLOAT32, 1.0),
+                                     ("rope.scaling.type", STRING, "yarn"),
+                                     ("rope.scaling.factor", FLOAT32, 40.0),
+                                     ("rope.scaling.original_context_length", UINT32, 4096),
+                                     ("rope.scaling.yarn_log_multiplier", FLOAT32, 0.0707))),
+    # Cut to 6 of 47 and 10 of 40 layers.
+    "glm-4.7-flash-cut": latent(6, 2048, 10240, 1536, 20, 192, 256, 768, 64, 4, 1, 154880, 1e6,
+                                1e-5, more=(("expert_gating_func", UINT32, 2),
+                                            ("expert_weights_norm", BOOL, True),
+                                            ("expert_weights_scale", FLOAT32, 1.8))),
+    "granite-4.0-h-tiny-cut": granite_hybrid(10, (5,), 1536, 512, 1024, 12, 4, 64, 6),
     "lfm2-1.2b": lfm2(16, (2, 5, 8, 10, 12, 14), 2048, 8192, 32, 8),
 }
 # Published models: the format of the file that is measured.
