@@ -112,6 +112,26 @@ FAMILIES = {
                     "rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
                     "truncate": False, "original_max_position_embeddings": 4096}},
     "qwen3_5": {"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", **DELTA},
+    # One dense layer and one of experts.
+    "deepseek_v3": {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3",
+                    "num_hidden_layers": 2, "n_routed_experts": 256, "first_k_dense_replace": 1, "num_experts_per_tok": 8,
+                    "rope_theta": 10000.0, "rope_scaling": {
+                        "type": "yarn", "factor": 40.0, "beta_fast": 32, "beta_slow": 1,
+                        "mscale": 1.0, "mscale_all_dim": 1.0,
+                        "original_max_position_embeddings": 4096}},
+    "glm4_moe_lite": {"architectures": ["Glm4MoeLiteForCausalLM"], "model_type": "glm4_moe_lite",
+                      "num_hidden_layers": 2, "rope_theta": 1000000.0},
+    # A state space, attention, an MLP or experts.
+    "nemotron_h": {"architectures": ["NemotronHForCausalLM"], "model_type": "nemotron_h",
+                   "layer_norm_epsilon": 1e-5, "mlp_hidden_act": "relu2", "head_dim": 128,
+                   "num_hidden_layers": 3, "hybrid_override_pattern": "M*E", "n_groups": 8,
+                   "ssm_state_size": 128},
+    "granite_hybrid": {"architectures": ["GraniteMoeHybridForCausalLM"],
+                       "model_type": "granitemoehybrid", "num_hidden_layers": 2,
+                       "layer_types": ["mamba", "attention"], "embedding_multiplier": 12.0,
+                       "residual_multiplier": 0.22, "attention_multiplier": 0.0078125,
+                       "logits_scaling": 6.0, "tie_word_embeddings": True,
+                       "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_head": 64},
     "lfm2": {"architectures": ["Lfm2ForCausalLM"], "model_type": "lfm2", "norm_eps": 1e-5,
              "num_hidden_layers": 3, "layer_types": ["conv", "conv", "full_attention"],
              "block_auto_adjust_ff_dim": False, "tie_word_embeddings": True},
@@ -197,6 +217,19 @@ SIZES = {
         "partial_rotary_factor": 0.75, "tie_word_embeddings": True}),
     "Granite-3-2B": ("granite", 2048, 8192, 32, 8, 49155, {"tie_word_embeddings": True}),
     "Granite-3-8B": ("granite", 4096, 12800, 32, 8, 49155, {"tie_word_embeddings": True}),
+    "DeepSeek-V3": ("deepseek_v3", 7168, 18432, 128, 128, 129280, {}),
+    "Kimi-K2": ("deepseek_v3", 7168, 18432, 64, 64, 163840, {
+        "n_routed_experts": 384, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 2.827,
+        "rope_theta": 50000.0}),
+    "GLM-4.7-Flash": ("glm4_moe_lite", 2048, 10240, 20, 20, 154880, {
+        "n_routed_experts": 64, "num_experts_per_tok": 4, "moe_intermediate_size": 1536}),
+    "Nemotron-3-Nano-30B-A3B": ("nemotron_h", 2688, 1856, 32, 2, 131072, {
+        "mamba_num_heads": 64, "mamba_head_dim": 64, "n_routed_experts": 128,
+        "num_experts_per_tok": 6, "moe_intermediate_size": 1856, "routed_scaling_factor": 2.5,
+        "n_shared_experts": 1, "moe_shared_expert_intermediate_size": 3712}),
+    "Granite-4.0-H-Tiny": ("granite_hybrid", 1536, 512, 12, 4, 100352, {
+        "num_local_experts": 64, "num_experts_per_tok": 6, "shared_intermediate_size": 1024,
+        "mamba_n_heads": 48}),
     "OLMo-2-1B": ("olmo2", 2048, 8192, 16, 16, 100352, {}),
     "OLMo-2-7B": ("olmo2", 4096, 11008, 32, 32, 100352, {}),
     "OLMo-2-13B": ("olmo2", 5120, 13824, 40, 40, 100352, {}),

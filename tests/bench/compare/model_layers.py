@@ -126,9 +126,10 @@ def latent_attention(width, heads, plain, rotary, value, rank, query_rank):
     q = heads * (plain + rotary)
     query = (norm("attn_q_a_norm", query_rank), matrix("attn_q_a", query_rank, width),
              matrix("attn_q_b", q, query_rank)) if query_rank else (matrix("attn_q", q, width),)
+    # llama.cpp ends on those of heads in q4_0.
     return ((*query, norm("attn_kv_a_norm", rank), matrix("attn_kv_a_mqa", rank + rotary, width),
-             matrix("attn_k_b", rank, plain, heads, whole=True),
-             matrix("attn_v_b", value, rank, heads, whole=True),
+             matrix("attn_k_b", rank, plain, heads, whole=True, kept=True),
+             matrix("attn_v_b", value, rank, heads, whole=True, kept=True),
              matrix("attn_output", width, heads * value)),
             {"cached": rank + rotary, "looks": heads * (2 * rank + rotary)})
 
