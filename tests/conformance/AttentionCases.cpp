@@ -739,6 +739,7 @@ std::vector<Case> conformance::attentionCases() {
   auto addLatent = [&](Layer layer, int64_t maxPosition, std::vector<int64_t> tokens,
                        bool full = false) {
     Case added = attentionCase(layer);
+    added.name += "_to_" + std::to_string(maxPosition);
     added.maxPosition = maxPosition;
     added.sequences = 3;
     add(added, std::move(tokens), full);
@@ -747,8 +748,10 @@ std::vector<Case> conformance::attentionCases() {
   addLatent(latentLayer(20, 80, 64, "f16", "f16"), 1100, {2, 70});
   addLatent(latentLayer(16, 144, 128, "i8", "bf16"), 600, {3, 67});
   addLatent(latentLayer(70, 48, 32, "f8E4M3FN", "bf16"), 1100, {2, 66});
+  addLatent(latentLayer(40, 192, 128, "f16", "f16"), 1100, {2, 66});
   addLatent(latentLayer(16, 576, 512, "bf16", "bf16"), 530, {1, 65}, true);
-  addLatent(latentLayer(128, 576, 512, "bf16", "bf16"), 1050, {1, 66}, true);
+  addLatent(latentLayer(128, 576, 512, "bf16", "bf16"), 1050, {1}, true);
+  addLatent(latentLayer(128, 576, 512, "bf16", "bf16"), 200, {66}, true);
   addLatent(latentLayer(40, 576, 512, "i8", "f16"), 1050, {2, 66}, true);
   Case decoded = attentionCase(latentLayer(4, 80, 64, "bf16", "bf16"));
   decoded.name += "_many_sequences";

@@ -186,7 +186,7 @@ constexpr llvm::StringLiteral kDivided[] = {"matmul_bf16_int4g128_f32_200x2080",
                                             "matmul_i8_int8_f32_200x2080",
                                             "matmul_pair_bf16_int4g64z_bf16_70x640",
                                             "matmul_bf16_q4_k_f32_200x2048",
-                                            "attention_bf16_bf16_1_1x96_v64_latent",
+                                            "attention_bf16_bf16_1_1x96_v64_latent_to_1100",
                                             "attention_bf16_bf16_8_4x64",
                                             "attention_bf16_i8_4_2x64"};
 
@@ -274,8 +274,8 @@ TEST(Invariance, Reaches) {
 /// Few tokens and many have kernels of their own.
 TEST(Invariance, AttentionOnSimulatedGpus) {
   const std::string names[] = {"attention_bf16_bf16_4_2x64_window20_reaches",
-                               "attention_bf16_bf16_1_1x96_v64_latent",
-                               "attention_f16_f16_20_1x80_v64_latent"};
+                               "attention_bf16_bf16_1_1x96_v64_latent_to_1100",
+                               "attention_f16_f16_20_1x80_v64_latent_to_1100"};
   if (simulatedTargets().empty())
     GTEST_SKIP() << "another target was chosen";
   for (const Case &which : attentionCases())
