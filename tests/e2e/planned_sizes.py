@@ -56,9 +56,24 @@ def lfm2_weights(config):
         for kind in config["layer_types"]))
 
 
+def deepseek_weights(config):
+    """Bytes in bf16 of latent attention and its experts."""
+    hidden, heads, dense = (config[key] for key in (
+        "hidden_size", "num_attention_heads", "first_k_dense_replace"))
+    query, rank, plain, rotary, value, inner = 1536, 512, 128, 64, 128, 2048
+    attention = (hidden * query + query + heads * (plain + rotary) * query
+                 + (rank + rotary) * hidden + rank + heads * (plain + value) * rank
+                 + hidden * heads * value)
+    sparse = (config["n_routed_experts"] * (hidden + 1 + 3 * hidden * inner)
+              + 3 * hidden * inner)
+    layers = config["num_hidden_layers"]
+    return 2 * (2 * config["vocab_size"] * hidden + hidden + layers * (2 * hidden + attention)
+                + dense * 3 * hidden * config["intermediate_size"] + (layers - dense) * sparse)
+
+
 class PlannedSizes(harness.BuildTest):
     def plan(self, config, cache):
-        folder, recipe = self.fresh("model"), self.folder / "recipe.yaml"
+        folder, recipe = self.fresh(f"model{config['vocab_size']}"), self.folder / "recipe.yaml"
         (folder / "config.json").write_text(json.dumps(config))
         for file in ("tokenizer.json", "tokenizer_config.json"):
             shutil.copy(harness.FABLES / file, folder)
@@ -85,6 +100,27 @@ class PlannedSizes(harness.BuildTest):
     def test_states_of_convolutions_and_all_weights(self):
         config, plan = self.check("LFM2-1.2B")
         self.assertEqual(plan["random_weight_bytes"], lfm2_weights(config))
+
+    def test_latents_and_all_weights(self):
+        for name, whole in (("DeepSeek-V3", 671_026_419_200), ("Kimi-K2", 1_026_408_232_448)):
+            config = {**models.config(name), "max_position_embeddings": max(CONTEXTS),
+                      "num_hidden_layers": 5, "first_k_dense_replace": 3 - 2 * ("Kimi" in name)}
+            plan = self.plan(config, "f16")
+            self.assertEqual(plan["random_weight_bytes"], deepseek_weights(config))
+            self.assertEqual([group["block_bytes"] for group in plan["kv_groups"]],
+                             [5 * BLOCK * 2 * (512 + 64)])
+            self.assertEqual(deepseek_weights({**config, "num_hidden_layers": 61}), 2 * whole)
+
+    def test_states_of_state_spaces(self):
+        config = {**models.config("Nemotron-3-Nano-30B-A3B"), "num_hidden_layers": 5,
+                  "hybrid_override_pattern": "MEM*E", "max_position_embeddings": max(CONTEXTS)}
+        plan = self.plan(config, "f16")
+        heads, columns, groups, state, taps, chunk = 64, 64, 8, 128, 4, 64
+        convolution = (taps - 1) * (heads * columns + 2 * groups * state)
+        # A chunk's inputs of the state are kept until it ends.
+        space = heads * columns * state + chunk * (heads * columns + groups * state + heads)
+        self.assertEqual({group["block_bytes"] for group in plan["kv_groups"]},
+                         {BLOCK * 2 * 2 * 2 * 128, 2 * 4 * (convolution + space)})
 
     def test_layers_that_share_keys_have_none(self):
         self.check("Gemma-4-E2B")
