@@ -114,7 +114,8 @@ FAMILIES = {
     "qwen3_5": {"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", **DELTA},
     # One dense layer and one of experts.
     "deepseek_v3": {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3",
-                    "num_hidden_layers": 2, "n_routed_experts": 256, "first_k_dense_replace": 1, "num_experts_per_tok": 8,
+                    "num_hidden_layers": 2, "first_k_dense_replace": 1, "n_routed_experts": 256,
+                    "num_experts_per_tok": 8,
                     "rope_theta": 10000.0, "rope_scaling": {
                         "type": "yarn", "factor": 40.0, "beta_fast": 32, "beta_slow": 1,
                         "mscale": 1.0, "mscale_all_dim": 1.0,
