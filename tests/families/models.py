@@ -343,7 +343,8 @@ CASES = {
     "mistral4": of_type("mistral4", "Mistral4ForCausalLM", LATENT, ROUTED, {"rope_parameters": {
         "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0,
         "original_max_position_embeddings": 16, "beta_slow": 1.0, "mscale": 1.0,
-        "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}, "n_group": 2, "topk_group": 1,
+        "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1, "partial_rotary_factor": 8 / 24},
+        "n_group": 2, "topk_group": 1,
         "first_k_dense_replace": 0}, without=("rope_theta",), prompt=60, context=96),
     "arcee": of_type("arcee", "ArceeForCausalLM", {"hidden_act": "relu2"}),
     "seed_oss": of_type("seed_oss", "SeedOssForCausalLM", HEAD),

@@ -304,6 +304,13 @@ Outcome readRotation(const Json &root, const Family &family, ConfigDraft &config
   if (!rope)
     return rope.error();
   config.rope = *rope;
+  if (config.rotaryColumns != 0 &&
+      2 * rope->turningPairs(config.attention.headDim) != config.rotaryColumns)
+    return root.error("INGOT-E1056",
+                      message("partial_rotary_factor: it does not say that ", config.rotaryColumns,
+                              " columns of a head of ", config.attention.headDim,
+                              " rotate, as another key does"),
+                      "remove one of them");
   if (rope->queryBeta != 0)
     config.attention.temperature = {.scale = rope->queryBeta,
                                     .floorScale = rope->originalPositions};

@@ -118,8 +118,9 @@ private:
 
   /// The first rotary columns of heads of `headDim`.
   Value rotated(Value x, int64_t headDim, bool interleaved) {
-    const RotaryTable rotary =
-        rotaryTable(model.config.ropes.front(), attention.rotaryDim, model.maxContext);
+    const checkpoint::Rope &rope = model.config.ropes.front();
+    const RotaryTable rotary = rotaryTable(
+        rope, rope.rotated == 1 ? attention.rotaryDim : attention.queryDim(), model.maxContext);
     Value table = step.literal("rope.inv_freq", rotary.frequencies);
     return interleaved ? step.ropePairs(x, table, headDim, rotary.factor)
                        : step.rope(x, table, headDim, rotary.factor);

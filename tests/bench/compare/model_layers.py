@@ -15,7 +15,8 @@ TAP_SIGMA = 0.3
 class Tensor:
     """`dims`: numbers per dimension, the inner one first; the third is of experts, or of heads
     where all are `whole`. `type`: in the bf16 file; matrices of BF16 are quantized from it unless
-    they are `kept`. Numbers are normally distributed by `sigma`, or those of `values`, or all `fill`."""
+    they are `kept`. Numbers are normally distributed by `sigma`, or those of `values`, or all
+    `fill`."""
     name: str
     dims: tuple
     type: int = F32

@@ -193,6 +193,10 @@ constinit const Family glm4MoeLite = {
 
 static void readMistral(JsonFields &fields, ConfigDraft &config) {
   LatentKeys{.queryRank = 1024, .latentRank = 256, .plainDim = 64}.read(fields, config);
+  // Files say which part of a whole head rotates.
+  const auto &latent = std::get<LatentAttention>(*config.other);
+  config.attention.headDim = latent.queryDim();
+  config.rotaryColumns = latent.rotaryDim;
   RoutedExperts{.innerSize = 2048, .dense = 0}.read(fields, config);
   if (!fields.has("rope_parameters") && !fields.has("rope_scaling"))
     fields.fail("rope_parameters", "INGOT-E1052",
@@ -214,6 +218,7 @@ constinit const Family mistral4 = {.architecture = "Mistral4ForCausalLM",
                                               .otherType = "full_attention",
                                               .experts = softmaxExperts()},
                                    .vary = scaleLatent,
+                                   .rotatesParts = true,
                                    .json = {.positions = 1048576,
                                             .bos = 1,
                                             .eos = 2,

@@ -60,8 +60,8 @@ struct RoutedExperts {
     routing.normTopkProb = fields.booleanOr("norm_topk_prob", true);
     routing.scale = fields.numberOr(scaleKey, scale, kLeastFactor, kMostFactor);
     readGroups(fields, experts);
-    makeFirstDense(
-        config, fields.unsignedIntegerOr("first_k_dense_replace", dense, 0, config.layerCount()));
+    makeFirstDense(config, fields.unsignedIntegerOr("first_k_dense_replace", dense, 0,
+                                                    ModelConfig::mostLayers));
   }
 };
 
