@@ -16,7 +16,9 @@ void attendSegment(const Run &run, int64_t begin, int64_t count) {
   float *total = run.scratch + layout.total();
   float *totalMaxima = run.scratch + layout.totalMaxima();
   float *segmentMaxima = run.scratch + layout.segmentMaxima();
-  if (layout.pairs())
+  if (readsKeysInPlace())
+    scoreInPlace(run, begin, count, scores);
+  else if (layout.pairs())
     scorePairs(run, begin, count, scores);
   else
     scoreFloats(run, begin, count, scores);
@@ -53,6 +55,8 @@ void attendRun(const Run &run) {
     copyQueries(run);
   else
     loadQueries(run);
+  if (readsKeysInPlace())
+    tileQueries(run);
   AttentionScratch layout = scratchLayout();
   float *totals = run.scratch + layout.total();
   clearTotals(run.rows(), layout.valueStride(), totals, run.scratch + layout.totalMaxima());

@@ -63,6 +63,54 @@ inline void scorePairs(const Run &run, int64_t begin, int64_t count, float *scor
                    layout.scoreStride());
 }
 
+/// Whether keys are read in place, as rows of tiles of AMX whose columns are queries: where these
+/// are so few that putting keys in another order would take longer than their products. Sums are
+/// the same.
+inline bool readsKeysInPlace() {
+  constexpr int64_t fewRows = 32;
+  return ingot_const_method == TileAttention && scratchLayout().rows <= fewRows &&
+         ingot_const_block_tokens % amxRows == 0 && ingot_const_selected == 0;
+}
+
+/// The queries as tiles, in place of keys: [rows / 16][headDim / 32].
+inline void tileQueries(const Run &run) {
+  const char *queries = reinterpret_cast<const char *>(run.scratch);
+  tileKeys(
+      run.rows(), ingot_const_head_dim, [](int64_t row) { return row; },
+      [&](int64_t row, int64_t d) __attribute__((always_inline)) {
+        return loadCached<Floats>(queries, row * ingot_const_head_dim + d);
+      },
+      reinterpret_cast<char *>(run.scratch + scratchLayout().keys()));
+}
+
+/// The same scores, of keys in place. Of positions behind `count` in its last block, which nobody
+/// wrote perhaps, they are anything.
+inline void scoreInPlace(const Run &run, int64_t begin, int64_t count, float *scores) {
+  AttentionScratch layout = scratchLayout();
+  const char *queries = reinterpret_cast<const char *>(run.scratch + layout.keys());
+  // Weights are made of scores later.
+  float *turned = run.scratch + layout.weights();
+  const int64_t depth = ingot_const_head_dim / tileDepth, panelBytes = depth * tileBytes;
+  const int64_t panels = (run.rows() + lanes - 1) / lanes, stride = panels * lanes;
+  AmxTiles tiles(amxRows, amxRowBytes);
+  for (int64_t i = 0; i < count; i += amxRows) {
+    const KvPlace place = run.place(begin + i);
+    const char *keys = static_cast<const char *>(place.keys()) + run.keyOf(place) * 2;
+    PairTerm term = {keys, ingot_const_head_dim * 2, amxRowBytes, queries, panelBytes};
+    multiplyTiles<1>(tiles, amxRows, {term}, depth, panels, turned, stride);
+    for (int64_t row = 0; row < stride; row += lanes) {
+      Floats block[lanes];
+#pragma clang loop unroll(full)
+      for (int j = 0; j < lanes; ++j)
+        block[j] = loadVector<Floats>(turned + j * stride + row);
+      transpose(block);
+#pragma clang loop unroll(full)
+      for (int j = 0; j < lanes; ++j)
+        storeVector(scores + (row + j) * layout.scoreStride() + i, block[j]);
+    }
+  }
+}
+
 /// Weights of scores, of which each row has a maximum, times values, the sum of weights behind
 /// them.
 inline void weighPairs(const Run &run, int64_t begin, int64_t count, const float *scores,
