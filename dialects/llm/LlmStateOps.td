@@ -46,7 +46,8 @@ def Llm_GatedDeltaRuleOp : Llm_Op<"gated_delta_rule", [MemoryEffects<[MemRead, M
 
     S [K, V] is zeros before position 0. That is computed by chunks, of C = `block` of the state's
     type, which begin at multiples of C. In a chunk G_i = g_0 + ... + g_i, from its first position
-    on, S is that before the chunk, D_ij = exp(G_i - G_j), and sums over columns or j ascend:
+    on, S is that before the chunk, D_ij = exp(G_i - G_j), sums over columns or j ascend, and 0
+    stands for any such exp below 2^-100, which nothing would tell from it:
 
       u_i = beta_i (v_i - (exp(G_i) S^T k'_i + sum over j < i of D_ij (k'_i . k'_j) u_j))
       result_i = exp(G_i) S^T q'_i + sum over j <= i of D_ij (q'_i . k'_j) u_j

@@ -17,6 +17,12 @@ constexpr int kColumns = int(constants::tile_columns), kRows = int(constants::ti
 constexpr bool kCorrects = constants::corrects != 0; ///< the delta rule, or a state space
 constexpr int kHeadsPerKey = kValueHeads / kKeyHeads;
 constexpr i64 kInputColumns = 2 * i64(kKeyHeads) * kKeyDim + i64(kValueHeads) * kValueDim;
+/// A decay over some tokens; below this it is 0, as on CPUs.
+constexpr float kLeastShare = 0x1p-100f;
+INGOT_DEVICE float shareOf(float x) {
+  float share = region::exponential(x);
+  return share < kLeastShare ? 0.0f : share;
+}
 /// Threads take a column each, of one row in `kLanes`; a thread has so many of the rows.
 constexpr int kLanes = kThreads / kColumns, kRowsEach = kRows / kLanes;
 static_assert(kThreads % kColumns == 0 && kRows % kLanes == 0);
@@ -93,10 +99,10 @@ struct Run {
 
   /// Goes on to S before the next chunk.
   __device__ void advance() const {
-    float last = shared[kDecays + kChunk - 1], decay = region::exponential(last);
+    float last = shared[kDecays + kChunk - 1], decay = shareOf(last);
     // Beside S, what is shared by its rows lies where weights will.
     forAll(1, kChunk, [&](int, int j) {
-      shared[kKeyWeights + j] = region::exponential(last - shared[kDecays + j]);
+      shared[kKeyWeights + j] = shareOf(last - shared[kDecays + j]);
     });
     __syncthreads();
     forAll(kKeyDim, columns, [&](int c, int v) {
@@ -187,7 +193,7 @@ struct Run {
           ofKey = __fmaf_rn(key[c], other[c], ofKey);
         ofQuery = __fmaf_rn(query[c], other[c], ofQuery);
       }
-      float decay = region::exponential(shared[kDecays + place + i] - shared[kDecays + j]);
+      float decay = shareOf(shared[kDecays + place + i] - shared[kDecays + j]);
       if constexpr (kCorrects)
         shared[kKeyWeights + i * kChunkStride + j] = decay * ofKey;
       shared[kQueryWeights + i * kChunkStride + j] = decay * ofQuery;
@@ -224,7 +230,7 @@ struct Run {
           ofKey[k] = __fmaf_rn(key[c], state, ofKey[k]);
         ofQuery[k] = __fmaf_rn(query[c], state, ofQuery[k]);
       }
-      float growth = region::exponential(shared[kDecays + place + i]);
+      float growth = shareOf(shared[kDecays + place + i]);
       ofKey[k] *= growth;
       ofQuery[k] *= growth;
     });

@@ -27,6 +27,10 @@ INGOT_REAL(epsilon);
 INGOT_REAL(least); ///< step of a state space
 INGOT_REAL(most);
 
+/// A decay over some tokens below this is 0: products with it and what is carried on stay clear of
+/// numbers that are not normal, which take many times as long.
+constexpr float kLeastShare = 0x1p-100f;
+
 /// What a chunk holds of a value head: S before it [key_dim, value_dim], and of its positions k'
 /// [key_dim, chunk], G [chunk] and u [chunk, value_dim].
 struct LinearState {

@@ -5,7 +5,11 @@
 
 constexpr int64_t kMostPositions = 64; ///< of a chunk
 
-static float exponentialOf(float x) { return float(exponential(double(x))); }
+/// A decay over some tokens.
+static float shareOf(float x) {
+  float share = float(exponential(double(x)));
+  return share < kLeastShare ? 0 : share;
+}
 
 /// `count` numbers.
 static void copy(const float *from, int64_t count, float *to) {
@@ -55,10 +59,10 @@ struct Chunk {
 
   /// Goes on to S before the next chunk.
   void advance() {
-    float last = held.decays[ingot_const_chunk - 1], decay = exponentialOf(last);
+    float last = held.decays[ingot_const_chunk - 1], decay = shareOf(last);
     float shares[kMostPositions];
     for (int64_t j = 0; j < ingot_const_chunk; ++j)
-      shares[j] = exponentialOf(last - held.decays[j]);
+      shares[j] = shareOf(last - held.decays[j]);
     for (int64_t c = 0; c < ingot_const_key_dim; ++c)
       for (int64_t v = 0; v < ingot_const_value_dim; ++v) {
         float &element = held.state[c * ingot_const_value_dim + v];
@@ -91,7 +95,7 @@ struct Chunk {
       float score = 0;
       for (int64_t c = 0; c < ingot_const_key_dim; ++c)
         score += head[c] * held.keys[c * ingot_const_chunk + j];
-      weights[j] = exponentialOf(held.decays[place] - held.decays[j]) * score;
+      weights[j] = shareOf(held.decays[place] - held.decays[j]) * score;
     }
   }
   /// Column v of decay S^T head + the sum over j < `end` of weights[j] u_j.
@@ -116,7 +120,7 @@ struct Chunk {
       held.keys[c * ingot_const_chunk + place] = key[c];
     }
     held.decays[place] = (place > 0 ? held.decays[place - 1] : 0) + run.logDecay(i);
-    float weights[kMostPositions], beta = run.gate(i), decay = exponentialOf(held.decays[place]);
+    float weights[kMostPositions], beta = run.gate(i), decay = shareOf(held.decays[place]);
     float *updates = held.updates + place * ingot_const_value_dim;
     auto value = [&](int64_t v) {
       return loadElement(input, run.value(i) + v, ingot_const_input_type);

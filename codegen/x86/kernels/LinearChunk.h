@@ -59,6 +59,12 @@ inline void copyMatrix(const float *from, int64_t fromStride, int64_t rows, int6
   }
 }
 
+/// exp(x) for x <= 0, and 0 where that is below 2^-100 (LinearRun.h's least share).
+[[gnu::always_inline]] inline Floats shareOf(Floats x) {
+  Floats share = RegionMath<lanes>::exponential(x);
+  return share < splat(kLeastShare) ? Floats{} : share;
+}
+
 struct LinearChunk {
   const LinearRun &run;
   float *state, *keys, *updates;    ///< S, k' transposed, u
@@ -120,9 +126,9 @@ struct LinearChunk {
   /// Goes on to S before the next chunk; k' is used up.
   void advance() const {
     float last = decays[ingot_const_chunk - 1];
-    Floats decay = splat(RegionMath<lanes>::exponential(splat(last))[0]);
+    Floats decay = splat(shareOf(splat(last))[0]);
     for (int64_t j = 0; j < ingot_const_chunk; j += lanes) {
-      Floats share = RegionMath<lanes>::exponential(splat(last) - loadVector<Floats>(decays + j));
+      Floats share = shareOf(splat(last) - loadVector<Floats>(decays + j));
       for (int64_t c = 0; c < ingot_const_key_dim; ++c) {
         float *key = keys + c * chunkStride() + j;
         storeVector(key, loadVector<Floats>(key) * share);
@@ -161,7 +167,7 @@ struct LinearChunk {
       gates[i] = run.gate(done + i);
     }
     for (int64_t i = begin; i < begin + count; i += lanes)
-      storeVector(growths + i, RegionMath<lanes>::exponential(loadVector<Floats>(decays + i)));
+      storeVector(growths + i, shareOf(loadVector<Floats>(decays + i)));
   }
 
   /// What the length of heads of q or k is divided by, from the sums of their squares.
@@ -229,8 +235,7 @@ struct LinearChunk {
   [[gnu::always_inline]] void decayScores(int64_t i, int64_t place) const {
     float *query = queryWeights + i * chunkStride(), *key = keyWeights + i * chunkStride();
     for (int64_t j = 0; j <= place; j += lanes) {
-      Floats decay =
-          RegionMath<lanes>::exponential(splat(decays[place]) - loadVector<Floats>(decays + j));
+      Floats decay = shareOf(splat(decays[place]) - loadVector<Floats>(decays + j));
       storeVector(query + j, loadVector<Floats>(query + j) * decay);
       if (ingot_const_corrects)
         storeVector(key + j, loadVector<Floats>(key + j) * decay);
