@@ -233,7 +233,7 @@ engine::SumsAttr codegen::attentionSums(llm::AttentionOp op, const CudaArchitect
   if (tensorCoresDecline(op, architecture))
     return laneSums(op.getContext());
   if (op.getCache().getType().getLatent())
-    return latentSums(op, architecture);
+    return latentSums(op);
   return op.getFp8() ? engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 32, 0, kSegment)
                      : engine::SumsAttr::get(op.getContext(), SumUnit::Tensor, 16, 0, kSegment,
                                              /*parts=*/2);

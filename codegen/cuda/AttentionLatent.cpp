@@ -14,45 +14,33 @@ using engine::RangeAttr;
 /// Row tiles of a block, at most: a thread of 256 has 128 sums then.
 static constexpr int64_t kMostRowTiles = 4;
 static constexpr int64_t kMostStages = 4;
-/// What warp groups (wgmma) multiply: stages, rows, bytes of a line, alignment in shared memory.
-static constexpr int64_t kGroupStages = 2, kGroupRows = 64, kLine = 128, kGroupAlignment = 1024;
 
 namespace {
 
 /// The sizes of an attention layer over latents, as AttentionLatent.cu has them.
 struct Latent {
-  Latent(llm::AttentionOp op, const CudaArchitecture &architecture)
+  explicit Latent(llm::AttentionOp op)
       : cache(op.getCache().getType()), headDim(cache.getHeadDim()), valueDim(cache.getValueDim()),
         heads(op.queryHeads()), rows(plainRowDimOf(op.getQuery()).value_or("")),
         sequences(plainRowDimOf(op.getBlockTable()).value_or("")),
-        width(llm::launchScalars(op).front()) {
-    // They pay where a token's heads fill their rows; two groups take a half of the columns each,
-    // and what of a query stands behind them is in few registers.
-    constexpr int kVersion = 90;
-    groups = architecture.version == kVersion && heads > kGroupRows / 2 && !cache.hasScales() &&
-             headDim * 2 % kLine == 0 && valueDim % kLine == 0 && valueDim <= 512 &&
-             headDim - valueDim <= 64;
-  }
+        width(llm::launchScalars(op).front()) {}
 
   llm::KvType cache;
   int64_t headDim, valueDim, heads;
-  bool groups;                 ///< of warps multiply
   std::string rows, sequences; ///< dims; empty for other expressions
   std::string width;           ///< the dim of the block table
 
   /// Parts of segments are of all rows of a block: with many rows, longer segments leave the
   /// memory to the cache.
   int64_t segment() const { return heads > kAttentionRows ? 1024 : 512; }
-  int64_t tile() const { return headDim > 128 && !groups ? 32 : 64; }
+  int64_t tile() const { return headDim > 128 ? 32 : 64; }
   int64_t stageBytes() const {
     int64_t element = cache.hasScales() ? 1 : 2, unit = element * 16, row = headDim * element;
-    bool padded = row % kLine != 0 && row / unit % 2 == 0;
+    bool padded = row % 128 != 0 && row / unit % 2 == 0;
     return tile() * ((padded ? row + unit : row) + (cache.hasScales() ? 4 : 0));
   }
   int64_t sharedBytes(int64_t rowTiles, int64_t stages) const {
     int64_t rows = rowTiles * kAttentionRows;
-    if (groups)
-      return stages * stageBytes() + rows * (valueDim * 2 + tile() * 4) + kGroupAlignment;
     return stages * stageBytes() + rows * headDim * 2 + rows * (tile() + 8) * 4;
   }
   /// Row tiles that the heads of one token fill.
@@ -77,7 +65,7 @@ struct Form {
                                   architecture.sharedPerMultiprocessor
                  ? 2
                  : 1;
-    stages = latent.groups ? kGroupStages : kMostStages;
+    stages = kMostStages;
     while (stages > 2 && (latent.sharedBytes(rowTiles, stages) > architecture.sharedPerBlock ||
                           blocks * (latent.sharedBytes(rowTiles, stages) + kReservedShared) >
                               architecture.sharedPerMultiprocessor))
@@ -96,7 +84,7 @@ struct Form {
 } // namespace
 
 const char *codegen::latentDeclined(llm::AttentionOp op, const CudaArchitecture &architecture) {
-  Latent latent(op, architecture);
+  Latent latent(op);
   if (op.getFp8())
     return "its cache is latent";
   if (op.getRotary() && cast<RankedTensorType>(op.getRotary().getType()).getElementType() !=
@@ -109,21 +97,17 @@ const char *codegen::latentDeclined(llm::AttentionOp op, const CudaArchitecture 
   return nullptr;
 }
 
-engine::SumsAttr codegen::latentSums(llm::AttentionOp op, const CudaArchitecture &architecture) {
-  Latent latent(op, architecture);
-  return engine::SumsAttr::get(op.getContext(),
-                               latent.groups ? engine::SumUnit::WarpGroup : engine::SumUnit::Tensor,
-                               16, 0, latent.segment(), /*parts=*/2);
+engine::SumsAttr codegen::latentSums(llm::AttentionOp op) {
+  return engine::SumsAttr::get(op.getContext(), engine::SumUnit::Tensor, 16, 0,
+                               Latent(op).segment(), /*parts=*/2);
 }
 
 static CudaVariant describeForm(llm::AttentionOp op, const CudaArchitecture &architecture,
                                 const Form &form, int64_t tileTokens, bool split) {
-  Latent latent(op, architecture);
+  Latent latent(op);
   CudaVariant variant("AttentionLatent", op, form.threads());
   describeAttention(variant, op, latent.segment());
   variant.integer("latent", 1);
-  if (latent.groups)
-    variant.integer("group_products", 1);
   variant.integer("split", split ? 1 : 0);
   variant.integer("row_tiles", form.rowTiles);
   variant.integer("tile_tokens", tileTokens);
@@ -131,7 +115,7 @@ static CudaVariant describeForm(llm::AttentionOp op, const CudaArchitecture &arc
   variant.shared(latent.sharedBytes(form.rowTiles, form.stages));
   variant.blocksPerMultiprocessor(form.blocks);
   variant.peak(architecture, ProductType::Halves);
-  variant.expects(latent.groups ? "HGMMA" : "HMMA");
+  variant.expects("HMMA");
   variant.expects("LDGSTS");
   return variant;
 }
@@ -143,7 +127,7 @@ static int64_t partBytes(const Latent &latent, const Form &form) {
 
 static KernelVariant splitKernel(llm::AttentionOp op, const CudaArchitecture &architecture,
                                  const Form &form, int64_t tokens) {
-  Latent latent(op, architecture);
+  Latent latent(op);
   CudaVariant variant = describeForm(op, architecture, form, 1, /*split=*/true);
   std::string blocks = std::to_string(form.headBlocks);
   std::string segments = segmentsOf(latent.cache, latent.width, latent.segment());
@@ -161,7 +145,7 @@ static KernelVariant splitKernel(llm::AttentionOp op, const CudaArchitecture &ar
 
 static KernelVariant wholeKernel(llm::AttentionOp op, const CudaArchitecture &architecture,
                                  const Form &form) {
-  Latent latent(op, architecture);
+  Latent latent(op);
   int64_t tokens = std::max<int64_t>(form.rowTiles * kAttentionRows / form.heads, 1);
   CudaVariant variant = describeForm(op, architecture, form, tokens, /*split=*/false);
   std::string tiles = tokens == 1 ? latent.rows
@@ -178,7 +162,7 @@ static KernelVariant wholeKernel(llm::AttentionOp op, const CudaArchitecture &ar
 
 void codegen::addLatentKernels(llm::AttentionOp op, const CudaArchitecture &architecture,
                                llvm::ArrayRef<RangeAttr> declared, Kernels &kernels) {
-  Latent latent(op, architecture);
+  Latent latent(op);
   Builder builder(op.getContext());
   auto range = [&](llvm::StringRef dim, int64_t least, int64_t most) {
     return RangeAttr::get(op.getContext(), dim, least, most);
@@ -209,7 +193,7 @@ void codegen::addLatentKernels(llm::AttentionOp op, const CudaArchitecture &arch
   }
   kernels.push_back(wholeKernel(op, architecture, many));
   // Whether registers suffice depends on the compiler's version.
-  for (int64_t tiles = many.rowTiles / 2; tiles > 0 && !latent.groups; tiles /= 2) {
+  for (int64_t tiles = many.rowTiles / 2; tiles > 0; tiles /= 2) {
     kernels.push_back(wholeKernel(op, architecture, Form(latent, architecture, tiles)));
     kernels.back().facts.push_back(
         builder.getNamedAttr(engine::kFallback, builder.getStringAttr("fewer rows")));

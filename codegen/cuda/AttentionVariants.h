@@ -36,7 +36,7 @@ std::string decodeSplit(const std::string &places, const std::string &works);
 const char *latentDeclined(llm::AttentionOp op, const CudaArchitecture &architecture);
 
 /// The order of their sums.
-engine::SumsAttr latentSums(llm::AttentionOp op, const CudaArchitecture &architecture);
+engine::SumsAttr latentSums(llm::AttentionOp op);
 
 /// Adds their kernels, which together cover `declared`.
 void addLatentKernels(llm::AttentionOp op, const CudaArchitecture &architecture,

@@ -9,7 +9,6 @@
 // token_sequences, block_table, cache; sinks, reaches and rotary where there are any; result,
 // workspace.
 #include "Arrival.cuh"
-#include "AttentionGroup.cuh"
 #include "AttentionMerge.cuh"
 #include "AttentionTokens.cuh"
 
@@ -36,15 +35,11 @@ static_assert(constants::rotary_columns % kStepElements == 0);
 /// Shared memory: a ring of tiles with their scales; the query; the scores.
 constexpr int kStageBytes = kKeyBytes + kScaleBytes;
 constexpr int kStages = int(constants::stages);
-constexpr int kQueryBytes = kRows * (kGroupProducts ? kValueDim : kHeadDim) * 2; ///< of 16 rows
-constexpr int kScoreStride = kTile + (kGroupProducts ? 0 : 8);
-/// What warp groups multiply stands at multiples of this.
-constexpr int kAlignment = kGroupProducts ? 1024 : 16;
+constexpr int kQueryBytes = kSteps * kWarpSize * 16; ///< of 16 rows
+constexpr int kScoreStride = kTile + 8;
 constexpr int kSharedQuery = kStages * kStageBytes;
 constexpr int kSharedScores = kSharedQuery + kRowTiles * kQueryBytes;
-static_assert(constants::shared_bytes ==
-              kSharedScores + kBlockRows * kScoreStride * 4 + (kGroupProducts ? kAlignment : 0));
-static_assert(!kGroupProducts || kBlockRows == group::kGroupRows);
+static_assert(constants::shared_bytes == kSharedScores + kBlockRows * kScoreStride * 4);
 static_assert(!kSplit || int(sizeof(MergeSpace)) <= kSharedQuery, "merging takes tiles' memory");
 
 /// Buffers behind the cache.
@@ -119,21 +114,15 @@ public:
 #pragma unroll
     for (int stage = 0; stage < kStages - 1; ++stage)
       copyStage(ahead, stage);
-    if constexpr (kGroupProducts) {
-      loadGroupQuery();
-    } else {
-      loadQuery(0, 0, kOwnSteps);
-      if constexpr (kOwnSteps < kSteps)
-        loadQuery(rotaryBuffer(), kOwnSteps, kSteps - kOwnSteps);
-    }
+    loadQuery(0, 0, kOwnSteps);
+    if constexpr (kOwnSteps < kSteps)
+      loadQuery(rotaryBuffer(), kOwnSteps, kSteps - kOwnSteps);
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       seen[half] = seenBy(firstRow() + half * 8);
     clear();
     for (int stage = 0; cursor.exists(work); stage = stage + 1 < kStages ? stage + 1 : 0) {
       ptx::waitCopies<kStages - 2>();
-      if constexpr (kGroupProducts)
-        ptx::publishOperands();
       __syncthreads();
       copyStage(ahead, stage > 0 ? stage - 1 : kStages - 1);
       const u8 *tile = memory + stage * kStageBytes;
@@ -144,12 +133,7 @@ public:
       loadScores(scores);
       weigh<2>(scores, state, before);
       scaleSums(before, sums);
-      if constexpr (kGroupProducts)
-        group::addValues(scores,
-                         ptx::sharedAddress(tile) + firstPair() * 32 / kLine * kTile * kLine,
-                         reinterpret_cast<float (&)[kWarpPairs * 2][4]>(sums));
-      else
-        addValues<2>(scores, tile, scales, firstPair(), sums);
+      addValues<2>(scores, tile, scales, firstPair(), sums);
       if (cursor.endsSegment(work))
         endSegment(cursor.segment);
       cursor.advance(work);
@@ -195,24 +179,6 @@ private:
     }
   }
 
-  /// The same for warp groups.
-  __device__ __forceinline__ void loadGroupQuery() {
-    constexpr int pieces = kValueDim / 8, columns = kOwnSteps * kStepElements;
-    for (int i = int(threadIdx.x); i < kBlockRows * pieces; i += kThreads) {
-      const u16 *row = queryRow(0, i / pieces, columns);
-      *reinterpret_cast<uint4 *>(memory + kSharedQuery +
-                                 group::queryPlace(i / pieces, i % pieces * 16)) =
-          row ? reinterpret_cast<const uint4 *>(row)[i % pieces] : uint4{0, 0, 0, 0};
-    }
-    auto restOf = [&](int row) {
-      if constexpr (kOwnSteps < kSteps)
-        return queryRow(rotaryBuffer(), row, kHeadDim - kValueDim);
-      const u16 *own = queryRow(0, row, columns);
-      return own ? own + kValueDim : nullptr;
-    };
-    group::loadRest(restOf(firstRow()), restOf(firstRow() + 8), rest);
-  }
-
   /// What a row sees; nothing for rows past the end.
   __device__ __forceinline__ Seen seenBy(int row) const {
     Seen found = {-1, -1};
@@ -242,35 +208,28 @@ private:
     ptx::commitCopies();
   }
 
-  /// Where this lane's part of eight columns of a row's scores lies. `half`: 1 for the row below.
-  __device__ __forceinline__ float2 *scoresOf(int half, int column) const {
-    int row = firstRow() + half * 8;
-    if constexpr (kGroupProducts)
-      column ^= laneRow() * 8;
-    return reinterpret_cast<float2 *>(memory + kSharedScores +
-                                      (row * kScoreStride + column + laneColumn()) * 4);
+  __device__ __forceinline__ float *scoreRow() const {
+    return reinterpret_cast<float *>(memory + kSharedScores) + firstRow() * kScoreStride +
+           laneColumn();
   }
 
   /// This warp's part of its rows' scores with the tile from position `begin` on.
   __device__ __forceinline__ void shareScores(i32 begin, const u8 *keys, const float *scales) {
     float scores[kWarpTiles][4];
     int first = part() * kWarpTiles * 8;
-    if constexpr (kGroupProducts)
-      group::scoreTile(ptx::sharedAddress(memory + kSharedQuery), rest,
-                       ptx::sharedAddress(keys) + first * kLine, scores);
-    else
-      scoreTile(query, keys + first * kKeyStride, scores);
+    scoreTile(query, keys + first * kKeyStride, scores);
     scaleScores(scales + first, begin + first, seen[0], seen[1], scores);
 #pragma unroll
     for (int i = 0; i < kWarpTiles * 2; ++i)
-      *scoresOf(i % 2, first + i / 2 * 8) = {scores[i / 2][i % 2 * 2],
-                                             scores[i / 2][i % 2 * 2 + 1]};
+      *reinterpret_cast<float2 *>(scoreRow() + i % 2 * 8 * kScoreStride + first + i / 2 * 8) = {
+          scores[i / 2][i % 2 * 2], scores[i / 2][i % 2 * 2 + 1]};
   }
 
   __device__ __forceinline__ void loadScores(float (&scores)[kColumnTiles][4]) const {
 #pragma unroll
     for (int i = 0; i < kColumnTiles * 2; ++i) {
-      float2 pair = *scoresOf(i % 2, i / 2 * 8);
+      float2 pair =
+          *reinterpret_cast<const float2 *>(scoreRow() + i % 2 * 8 * kScoreStride + i / 2 * 8);
       scores[i / 2][i % 2 * 2] = pair.x;
       scores[i / 2][i % 2 * 2 + 1] = pair.y;
     }
@@ -374,8 +333,7 @@ private:
   const Launch &launch;
   const Work &work;
   u8 *memory;
-  Query query;      ///< unless warp groups multiply
-  group::Rest rest; ///< of theirs
+  Query query;
   Seen seen[2];
   RowState state, total; ///< of the segment and of all before it
   float sums[kWarpPairs][2][4];
@@ -422,10 +380,7 @@ INGOT_DEVICE void runWhole(const Launch &launch, u8 *memory) {
 } // namespace
 
 __device__ void run(const Launch &launch) {
-  extern __shared__ __align__(kAlignment) u8 shared[];
-  u8 *memory = shared;
-  if constexpr (kGroupProducts)
-    memory += (kAlignment - ptx::sharedAddress(shared) % kAlignment) % kAlignment;
+  extern __shared__ __align__(128) u8 memory[];
   if constexpr (kSplit)
     runSplit(launch, memory);
   else

@@ -6,10 +6,8 @@
 #include "KvBlocks.cuh"
 
 namespace absent {
-enum : i64 {
-  latent = 0,        ///< 1: values are the first columns of keys, and lie in their tiles
-  group_products = 0 ///< 1: warp groups multiply (wgmma), which latent caches alone have
-};
+/// 1: values are the first columns of keys, and lie in their tiles.
+enum : i64 { latent = 0 };
 } // namespace absent
 
 constexpr int kQueryHeads = int(constants::query_heads);
@@ -18,8 +16,7 @@ constexpr int kThreads = int(constants::threads);
 constexpr int kWarps = kThreads / kWarpSize;
 
 constexpr int kSegment = int(constants::segment);
-constexpr bool kGroupProducts = constants::group_products != 0;
-constexpr int kTile = kHeadDim > 128 && !kGroupProducts ? 32 : 64;
+constexpr int kTile = kHeadDim > 128 ? 32 : 64;
 constexpr int kRows = 16;                  ///< rows of a product
 constexpr bool kFp8 = constants::fp8 != 0; ///< e4m3 on both sides of products
 constexpr int kStepElements = kFp8 ? 32 : 16;
@@ -37,17 +34,13 @@ constexpr bool kLatent = constants::latent != 0;
 
 /// Bytes between rows of keys and of values in shared memory, without bank conflicts. Rows of a
 /// latent cache, which are read as both, are either whole lines of 128 bytes, whose pieces of 16
-/// are exchanged by swizzled(), or free of conflicts as keys. To warp groups a tile is runs of 128
-/// bytes of all rows, one behind the other.
-constexpr int kRowBytes = kHeadDim * kKvBytes, kLine = 128;
+/// are exchanged by swizzled(), or free of conflicts as keys.
+constexpr int kRowBytes = kHeadDim * kKvBytes;
 constexpr int kKeyUnit = kStepElements * kKvBytes;
-constexpr bool kSwizzled = kLatent && kRowBytes % kLine == 0;
-static_assert(!kGroupProducts || kSwizzled);
-constexpr int kKeyStride =
-    kGroupProducts ? kLine
-                   : kRowBytes + (!kSwizzled && kRowBytes / kKeyUnit % 2 == 0 ? kKeyUnit : 0);
+constexpr bool kSwizzled = kLatent && kRowBytes % 128 == 0;
+constexpr int kKeyStride = kRowBytes + (!kSwizzled && kRowBytes / kKeyUnit % 2 == 0 ? kKeyUnit : 0);
 constexpr int kValueStride = kLatent ? kKeyStride : kRowBytes + 16;
-constexpr int kKeyBytes = kTile * (kGroupProducts ? kRowBytes : kKeyStride);
+constexpr int kKeyBytes = kTile * kKeyStride;
 constexpr int kValueBytes = kTile * kValueStride;
 constexpr int kScaleBytes = kKvScaled ? kTile * 4 : 0;
 
@@ -60,7 +53,5 @@ INGOT_DEVICE int laneColumn() { return laneIndex() % 4 * 2; }
 /// Where byte `byte` of row `row` of keys, or of a latent's values, lies behind the row's begin:
 /// four rows' 32 bytes, and eight rows' 16, are in different banks.
 INGOT_DEVICE int swizzled(int row, int byte) {
-  if constexpr (kGroupProducts)
-    return byte / kLine * (kTile * kLine) + (byte % kLine ^ (row & 7) << 4);
   return kSwizzled ? byte ^ ((row & 3) << 5 | (row & 4) << 2) : byte;
 }

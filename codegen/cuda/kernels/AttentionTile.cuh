@@ -188,7 +188,9 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
     for (int i = 0; i < 4; ++i)
       scores[tile][i] = 0;
   const u8 *lane = keys + laneRow() * kKeyStride;
-#pragma unroll
+  // Of long heads, whose query is in shared memory, all at once would take too many registers.
+  constexpr int unrolled = kLatent ? 4 : kSteps;
+#pragma unroll unrolled
   for (int step = 0; step < kSteps; ++step) {
     u32 rows[4];
     query.get(step, rows);

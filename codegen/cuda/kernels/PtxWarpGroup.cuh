@@ -21,13 +21,6 @@ INGOT_DEVICE u64 matricesOperand(u32 shared, u32 alongDepth, u32 alongRows) {
   return u64((shared & 0x3ffff) >> 4) | u64(alongDepth >> 4) << 16 | u64(alongRows >> 4) << 32;
 }
 
-/// The same of rows that are depth, 16 of them, of whose columns 64 are in 128 bytes: `shared` is
-/// where the first row's first 64 lie, `along` bytes before the next 64.
-INGOT_DEVICE u64 swizzledRowsOperand(u32 shared, u32 along) {
-  constexpr u64 eights = u64(1024 / 16) << 32, swizzle = u64(1) << 62;
-  return u64((shared & 0x3ffff) >> 4) | eights | swizzle | u64(along >> 4) << 16;
-}
-
 /// The operand `bytes` behind another of which `low` are the lower bits, and `alike` has the same
 /// upper ones: addresses do not carry over.
 INGOT_DEVICE u64 operandBehind(u64 alike, u32 low, u32 bytes) {
@@ -62,8 +55,7 @@ INGOT_DEVICE void pin(int &counter) { asm volatile("" : "+r"(counter)); }
 INGOT_DEVICE void pin(u32 &number) { asm volatile("" : "+r"(number)); }
 
 /// Products of `Blocks` blocks of eight tokens: sums += a * b, or = where `accumulate` is 0. They
-/// are there, and may be read or written, after waitProducts. Those that end in Rows take a
-/// swizzledRowsOperand().
+/// are there, and may be read or written, after waitProducts.
 template <int Blocks> struct GroupProduct;
 
 //===- Its instructions: one for each number of registers that sums take --------------------===//
@@ -167,8 +159,6 @@ template <int Blocks> struct GroupProduct;
   template <> struct GroupProduct<blocks> {                                                        \
     INGOT_GROUP_PRODUCT(bf16, blocks, "m64n" #n "k16.f32.bf16.bf16", "1, 1, 0", __VA_ARGS__)       \
     INGOT_GROUP_PRODUCT(f16, blocks, "m64n" #n "k16.f32.f16.f16", "1, 1, 0", __VA_ARGS__)          \
-    INGOT_GROUP_PRODUCT(bf16Rows, blocks, "m64n" #n "k16.f32.bf16.bf16", "1, 1, 1", __VA_ARGS__)   \
-    INGOT_GROUP_PRODUCT(f16Rows, blocks, "m64n" #n "k16.f32.f16.f16", "1, 1, 1", __VA_ARGS__)      \
     INGOT_GROUP_PRODUCT(e4m3, blocks, "m64n" #n "k32.f32.e4m3.e4m3", "1, 1", __VA_ARGS__)          \
     INGOT_SHARED_PRODUCT(bf16, blocks, "m64n" #n "k16.f32.bf16.bf16", "1, 1, 0, 0", __VA_ARGS__)   \
     INGOT_SHARED_PRODUCT(f16, blocks, "m64n" #n "k16.f32.f16.f16", "1, 1, 0, 0", __VA_ARGS__)      \
