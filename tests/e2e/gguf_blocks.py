@@ -56,7 +56,7 @@ TYPES = {F16: (f16, 1, None), Q4_0: (q4_0, 32, F16), Q5_0: (q5_0, 32, F16), Q8_0
 
 def kind_of(name, shape, base):
     """The type of a tensor in a file whose matrices mostly have the type `base`."""
-    if len(shape) < 2 or name.startswith("rope_") or any(
+    if len(shape) < 2 or name.startswith("rope_") or not name.endswith("weight") or any(
             part in name for part in ("norm", "conv", "ffn_gate_inp")):
         return F32
     more = {Q4_0: Q4_0, Q4_K: Q6_K, Q5_K: Q6_K}[base]

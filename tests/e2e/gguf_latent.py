@@ -59,10 +59,13 @@ LATENT_CONVERTIBLE = {"deepseek_v2": EQUAL_SCALES,
 
 
 def latent_shape(config, tensor, shape):
-    """The shape that a recorded tensor has with the values' columns of `config`."""
-    values = config["num_attention_heads"] * config["v_head_dim"]
+    """The shape that a recorded tensor has with the sizes of heads that `config` has."""
+    heads, plain = config["num_attention_heads"], config["qk_nope_head_dim"]
+    values = heads * config["v_head_dim"]
     if tensor.endswith("kv_b_proj.weight"):
-        return [config["num_attention_heads"] * config["qk_nope_head_dim"] + values, shape[1]]
+        return [heads * plain + values, shape[1]]
+    if tensor.endswith(("q_b_proj.weight", "q_proj.weight")):
+        return [heads * (plain + config["qk_rope_head_dim"]), shape[1]]
     return [shape[0], values] if tensor.endswith("o_proj.weight") else shape
 
 

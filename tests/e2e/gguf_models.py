@@ -142,10 +142,14 @@ class GgufModels(harness.BuildTest):
     def check_mixed(self, name, base, wider, **changes):
         """A file with tensors of several types computes as one with the same numbers in F32; in a
         model that is 256 wide, so that rows are super-blocks, where sizes `wider` are four times
-        as large."""
+        as large, or what they are there."""
+        if not isinstance(wider, dict):
+            wider = {size: 4 * size for size in wider}
+
         def resized(tensor, shape):
-            first = shape[:1] if tensor.startswith(("model.embed_tokens", "lm_head")) else []
-            return first + [4 * size if size in wider else size for size in shape[len(first):]]
+            first = shape[:1] if tensor.startswith((
+                "model.embed_tokens", "backbone.embeddings", "lm_head")) else []
+            return first + [wider.get(size, size) for size in shape[len(first):]]
 
         known, tensors = self.family(name, STACKS.get(name, stacks),
                                      {"hidden_size": 256, **changes}, resized)
@@ -286,6 +290,23 @@ class GgufModels(harness.BuildTest):
     def test_lfm2_in_several_types(self):
         self.check_mixed("lfm2", gguf_blocks.Q4_K, (32, 64, 192), num_attention_heads=16,
                          num_key_value_heads=8)
+
+    def test_granite_4_in_several_types(self):
+        self.check_mixed("granite_hybrid", gguf_blocks.Q4_K, {
+            32: 128, 40: 160, 64: 256, 80: 320, 96: 384, 128: 512, 160: 544, 192: 768, 296: 1064},
+                         mamba_d_head=64, intermediate_size=384, shared_intermediate_size=160,
+                         head_dim=64)
+
+    def test_nemotron_3_in_several_types(self):
+        self.check_mixed("nemotron_h", gguf_blocks.Q5_K, {
+            32: 128, 40: 160, 64: 256, 96: 512, 128: 512, 160: 576, 264: 1096},
+                         mamba_head_dim=64, intermediate_size=512, head_dim=128,
+                         moe_intermediate_size=128, moe_shared_expert_intermediate_size=160)
+
+    def test_deepseek_v3_in_several_types(self):
+        self.check_mixed("deepseek_v3", gguf_blocks.Q4_K, (24, 64, 96), intermediate_size=384,
+                         moe_intermediate_size=96, q_lora_rank=96, qk_nope_head_dim=32,
+                         v_head_dim=32)
 
     def test_experts_in_blocks(self):
         self.check_blocks((Q4_K, q4_k, 256), (Q8_0, q8_0, 32))

@@ -56,6 +56,19 @@ nlohmann::json tekkenWords() { return wordsByCase("", R"(\p{N})"); }
 
 nlohmann::json kimiWords() { return cutBy({kimiWordRegex()}); }
 
+/// As Qwen2, but line breaks are no part of punctuation.
+nlohmann::json seedCoderWords() {
+  return cutBy({R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+                R"( ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)"});
+}
+
+/// Words may have single spaces in them.
+nlohmann::json exaoneMoeWords() {
+  return cutBy({R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*)"
+                R"((?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|)"
+                R"(\s+(?!\S)|\s+)"});
+}
+
 nlohmann::json digitsThenGpt2Words() { return cutBy({R"(\p{N})"}, /*gpt2Behind=*/true); }
 
 /// Letters with an upper and a lower case, as DeepSeek's first models list them.
@@ -120,9 +133,12 @@ constexpr WordRule wordRules[] = {
     {"lfm2", llama3Words, false, true, true},
     {"dbrx", llama3Words, false, false, false},
     {"smaug-bpe", llama3Words, false, false, false},
+    {"glm4", llama3Words, false, false, false},
+    {"chatglm-bpe", llama3Words, false, false, false},
     {"gpt-4o", gpt4oWords, false, false, false},
     {"llama4", gpt4oWords, false, false, false},
     {"kanana2", gpt4oWords, false, false, false},
+    {"minimax-m2", gpt4oWords, false, false, false},
     {"tekken", tekkenWords, false, true, true},
     {"kimi-k2", kimiWords, false, true, false},
     {"qwen2", qwen2Words, true, false, false},
@@ -131,9 +147,13 @@ constexpr WordRule wordRules[] = {
     {"kormo", qwen2Words, false, false, false},
     {"megrez", qwen2Words, false, false, false},
     {"stablelm2", qwen2Words, false, false, false},
+    {"hunyuan", qwen2Words, false, false, false},
+    {"seed-coder", seedCoderWords, false, false, false},
+    {"exaone-moe", exaoneMoeWords, false, false, false},
     {"deepseek-llm", deepSeekLlmWords, false, false, false},
     {"deepseek-coder", deepSeekCoderWords, false, false, false},
     {"deepseek-v3", deepSeekV3Words, false, false, false},
+    {"hunyuan-dense", deepSeekV3Words, false, false, false},
     {"smollm", digitsThenGpt2Words, false, false, false},
     {"starcoder", digitsThenGpt2Words, false, false, false},
     {"refact", digitsThenGpt2Words, false, false, false},

@@ -326,7 +326,8 @@ TEST(GgufTokenizer, WordRulesCutLikeHuggingFace) {
 
 TEST(GgufTokenizer, KnowsTheRulesOfLlamaCpp) {
   for (const char *pre : {"falcon3", "pixtral", "smaug-bpe", "llama4", "megrez", "command-r",
-                          "olmo", "a.x-4.0", "exaone", "minerva-7b", "qwen35", "stablelm2"})
+                          "olmo", "a.x-4.0", "exaone", "minerva-7b", "qwen35", "stablelm2", "glm4",
+                          "chatglm-bpe", "minimax-m2", "hunyuan", "hunyuan-dense"})
     EXPECT_EQ(encode(mergingPair(pre, "a", "b"), "ab"), Ids{256}) << pre;
 }
 

@@ -46,6 +46,11 @@ SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 KIMI = (rf"[\p{{Han}}]+|[^\r\n\p{{L}}\p{{N}}]?{KIMI_LARGE}*{KIMI_SMALL}+{SHORT}|"
         rf"[^\r\n\p{{L}}\p{{N}}]?{KIMI_LARGE}+{KIMI_SMALL}*{SHORT}|\p{{N}}{{1,3}}|"
         r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+SEED_CODER = (rf"{CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1}}|"
+              r" ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+")
+EXAONE_MOE = (rf"{CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?(?:\p{{L}}\p{{M}}*(?: \p{{L}}\p{{M}}*)*)+|"
+              r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+")
 EAST_ASIAN = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"
 
 
@@ -68,6 +73,8 @@ def with_digits(rule, gpt2=False):
 RULES = {
     "tekken": cut(TEKKEN),
     "kimi-k2": cut(KIMI),
+    "seed-coder": cut(SEED_CODER),
+    "exaone-moe": cut(EXAONE_MOE),
     "refact": pre_tokenizers.Sequence([
         digits(), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]),
     "deepseek-llm": with_digits(pre_tokenizers.Sequence([
