@@ -49,10 +49,13 @@ def _file_of(source: Any) -> bytes:
         return bytes(source)
     if isinstance(source, str) and source[:5].lower() == "data:":
         head, comma, data = source.partition(",")
-        if not comma or not head.lower().endswith(";base64"):
-            raise IngotError("INGOT-E6815", "a data: URL of a picture is in base64; write "
-                             "data:image/png;base64,...")
-        return base64.b64decode(data, validate=True)
+        try:
+            if comma and head.lower().endswith(";base64"):
+                return base64.b64decode(data, validate=True)
+        except ValueError:  # also of characters beyond ASCII
+            pass
+        raise IngotError("INGOT-E6815", "a data: URL of a picture is in base64; write "
+                         "data:image/png;base64,...")
     if isinstance(source, (str, os.PathLike)):
         return pathlib.Path(source).read_bytes()
     if hasattr(source, "save"):

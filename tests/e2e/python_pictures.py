@@ -79,7 +79,9 @@ class PythonPictures(PictureEngines):
         case = GOLDENS[model]["cases"]["one"]
         picture = (DATA / "images" / case["images"][0]).read_bytes()
         for images, code in (([picture] * 2, "INGOT-E6811"), ([], "INGOT-E6026"),
-                             ([b"no picture"], "INGOT-E6801"), (["data:,a"], "INGOT-E6815")):
+                             ([b"no picture"], "INGOT-E6801"), (["data:,a"], "INGOT-E6815"),
+                             (["data:image/png;base64,a"], "INGOT-E6815"),
+                             (["data:image/png;base64,\u00e9==="], "INGOT-E6815")):
             prompt = {"prompt": case["prompt"], "multi_modal_data": {"image": images}}
             with self.assertRaises(ingot_llm.IngotError) as raised:
                 llm.generate(prompt, self.params(case))
