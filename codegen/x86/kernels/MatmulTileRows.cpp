@@ -69,6 +69,56 @@ struct NextPanels {
   }
 };
 
+/// Whether many rows are too long for the second-level cache.
+inline bool hasLongRows() {
+  constexpr int64_t longBytes = 4096;
+  return ingot_const_tile_rows > 2 * amxRows && inputRowBytes() > longBytes;
+}
+
+/// What a block of many rows stores, prefetched while it is multiplied, a share in each step of k:
+/// these lines are far, and every row has a few.
+class ResultAhead {
+public:
+  ResultAhead(const Arguments &arguments, const Block &block, int64_t steps)
+      : bytes(block.panels * panelRows / columnShare() * size()),
+        rows(isUsed() ? block.rows.count : 0),
+        next(static_cast<char *>(arguments.result) +
+             (block.rows.first * ingot_const_n + block.panel * panelRows / columnShare()) *
+                 size()) {
+    const int64_t lines = rows * ((bytes + 63) / 64);
+    each = (lines + steps - 1) / steps;
+  }
+
+  [[gnu::always_inline]] void prefetch() {
+    if (!isUsed())
+      return;
+    for (int64_t i = 0; i < each && rows > 0; ++i) {
+      __builtin_prefetch(next + done, 1, 2);
+      done += 64;
+      if (done >= bytes) {
+        done = 0;
+        next += ingot_const_n * size();
+        --rows;
+      }
+    }
+  }
+
+private:
+  /// Products of long rows have time for what stores wait.
+  static bool isUsed() {
+    return ingot_const_tile_rows > 2 * amxRows && !ingot_const_experts && !hasLongRows();
+  }
+  static int64_t size() { return sizeOf(ingot_const_result_type); }
+  /// Columns of sums for one of the result.
+  static int64_t columnShare() { return ingot_const_pair_offset ? 2 : 1; }
+
+  int64_t bytes; ///< of a row
+  int64_t rows;  ///< that are left
+  const char *next;
+  int64_t done = 0; ///< bytes of the next row
+  int64_t each;     ///< lines in a step
+};
+
 /// Bytes of each row that are multiplied by all panels before k goes on: so much of two panels
 /// stays in the first-level cache for all rows.
 constexpr int64_t tileBlockBytes = 512;
@@ -76,10 +126,41 @@ constexpr int64_t tileBlockBytes = 512;
 /// Bytes of a panel for a byte of a row.
 constexpr int64_t panelShare = panelRows;
 
+/// The columns of two tiles of rows that follow in k, of which each pair of panels prefetches a
+/// share: long rows are far when they are met again.
+struct NextColumns {
+  const char *at[2] = {};
+  int64_t step = 0; ///< bytes of each tile in a step of k
+
+  NextColumns(const TileInput::Tile &upper, const TileInput::Tile &lower, int64_t panel,
+              int64_t end) {
+    if (!hasLongRows() || end + tileBlockBytes > inputRowBytes())
+      return;
+    constexpr int64_t steps = tileBlockBytes / amxRowBytes;
+    const int64_t pairs = (ingot_const_tile_panels + 1) / 2;
+    step = roundUp(tileBytes / pairs, 64);
+    const int64_t share = panel / 2 * steps * step;
+    at[0] = upper.at(end) + share;
+    at[1] = lower.at(end) + share;
+  }
+
+  [[gnu::always_inline]] void prefetch() {
+    if (!hasLongRows())
+      return;
+    for (int64_t i = 0; i < step; i += 64)
+#pragma clang loop unroll(full)
+      for (const char *tile : at)
+        __builtin_prefetch(tile + i, 0, 2);
+    at[0] += step;
+    at[1] += step;
+  }
+};
+
 struct TileRowsBlock {
   AmxTiles &tiles;
   const TileInput &input;
   float *sums; ///< [row][tileSumColumns()], of bytes i32
+  ResultAhead &result;
 
   /// Adds bytes [first, end) of the rows of `RowTiles` tiles times those of `Panels` panels to the
   /// sums.
@@ -93,6 +174,7 @@ struct TileRowsBlock {
       move<0, RowTiles, Panels>(to, [&]<int Sum>(float *) { tiles.zero<Sum>(); });
     }
     TileInput::Tile upper = input.tile(row), lower = input.tile(row + amxRows);
+    NextColumns columns(upper, lower, panel, end);
     // Elsewhere in a cache line the loop takes up to 12 % longer.
 #pragma clang loop unroll(disable)
     [[clang::code_align(64)]] for (int64_t k = first; k < end; k += amxRowBytes) {
@@ -110,6 +192,8 @@ struct TileRowsBlock {
           product<3, 5, 7>();
       }
       next.prefetch();
+      columns.prefetch();
+      result.prefetch();
     }
     move<0, RowTiles, Panels>(to, [&]<int Sum>(float *at) { tiles.store<Sum>(at, stride()); });
   }
@@ -161,24 +245,27 @@ struct TileRows {
     const TileInput input = TileInput::of(arguments.input, block.rows, scratch.at(scratch.tiles));
     float *sums = scratch.at(scratch.sums);
     const int64_t bytes = inputRowBytes(), whole = bytes / amxRowBytes * amxRowBytes;
+    const int64_t blocks = (rows + rowStep - 1) / rowStep * ((block.panels + 1) / 2);
+    ResultAhead result(arguments, block, blocks * (whole / amxRowBytes));
     {
       AmxTiles tiles(tileRows, amxRowBytes);
-      sumBytes({tiles, input, sums}, arguments.weights, block, 0, whole);
+      sumBytes({tiles, input, sums, result}, arguments.weights, block, 0, whole);
     }
     if (whole < bytes) {
       AmxTiles tiles(tileRows, bytes - whole);
-      sumBytes({tiles, input, sums}, arguments.weights, block, whole, bytes);
+      sumBytes({tiles, input, sums, result}, arguments.weights, block, whole, bytes);
     }
     if (ingot_const_input_type == kI8)
       scaleRows(arguments.weights, block.weightPanel(), block.panels, rows, sums);
   }
 
 private:
+  static constexpr int64_t rowStep = 2 * amxRows;
+
   /// Adds bytes [from, to) of the rows, of which each step of k takes as many as a tile has.
   [[gnu::always_inline]] static void sumBytes(TileRowsBlock products, const Weights &weights,
                                               const Block &block, int64_t from, int64_t to) {
     const int64_t panel = block.weightPanel(), panels = block.panels, rows = block.rows.count;
-    constexpr int64_t rowStep = 2 * amxRows;
     const int64_t bytes = inputRowBytes();
     // Few rows need no second look at what they are multiplied by, and prefetch it a little ahead.
     constexpr int64_t ahead = 3 * amxRows * amxRowBytes;
