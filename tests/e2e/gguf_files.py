@@ -11,7 +11,7 @@ import harness
 from gguf_gemma import (GEMMA3N, GEMMA3N_KEYS, GEMMA4, GEMMA4_KEYS, GEMMA_NORMS, RESULT_NORMS,
                         STREAM_STACKS)
 from gguf_hybrids import (HYBRIDS, HYBRID_BEGINNINGS, HYBRID_STACKS, HYBRIDS_CONVERTIBLE,
-                          of_state_space)
+                          STATE_SPACES, of_state_space)
 from gguf_latent import LATENT, LATENT_CONVERTIBLE, latent_shape, latent_stacks, of_latent
 
 sys.path.append(str(harness.ROOT / "tests" / "families"))
@@ -269,7 +269,8 @@ def tensors_of(name, config):
 
 
 # Architectures whose converters order rows of q and k by rotary pairs.
-PAIRED = ("arcee", "granite", "granitehybrid", "llama", "nemotron_h", "nemotron_h_moe", "smollm3")
+PAIRED = ("arcee", "granite", "granitehybrid", "granitemoe", "llama", "nemotron_h",
+          "nemotron_h_moe", "smollm3")
 
 # What a diff of engines from either kind of checkpoint must not show.
 SAME_IN_BOTH = {"weights", "programs", "memory", "fusions", "coverage"}
@@ -362,7 +363,7 @@ def as_llamas(config, tensors):
             result.update(of_delta_nets(config, name, tensor))
         elif "kv_lora_rank" in config:
             result.update(of_latent(config, name, tensor))
-        elif config["model_type"] in ("falcon_h1", "granitemoehybrid", "nemotron_h"):
+        elif config["model_type"] in STATE_SPACES:
             result.update(of_state_space(config, name, tensor))
         else:
             result[name] = tensor

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GGUF files of models with state spaces call tensors, where their keys come from, and what
-converters make of the tensors."""
+"""What GGUF files of models with state spaces, and of all of Granite, call tensors, where their
+keys come from, and what converters make of the tensors."""
 import array
 import math
 
@@ -79,6 +79,8 @@ FALCON = {**of_space("mamba"), "ffn_norm": "none", "ffn_norm.whole": "pre_ff_lay
           **{f"ffn_{part}": f"feed_forward.{part}_proj" for part in ("gate", "up", "down")}}
 FALCON_KEYS = {**MAMBA_KEYS, "vocab_size": "vocab_size", "rope.dimension_count": None}
 
+# Values of model_type whose tensors of_state_space() knows.
+STATE_SPACES = ("falcon_h1", "granitemoe", "granitemoehybrid", "granitemoeshared", "nemotron_h")
 # Of families that are converted here, as gguf_files.py has them.
 HYBRIDS = {
     "granite_hybrid": ("granitehybrid", {**of_space("mamba"), **GRANITE_EXPERTS},
@@ -88,6 +90,13 @@ HYBRIDS = {
     # Its converter takes it for what it is.
     "granite_hybrid_attention": ("granite", GRANITE_MLP, {
         "vocab_size": "vocab_size", "rope.scaling.finetuned": True, "attention.scale": 1.0,
+        "expert_shared_feed_forward_length": "shared_intermediate_size"}),
+    "granite_moe": ("granitemoe", {"ffn_gate_inp": "block_sparse_moe.router.layer"}, {
+        "expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok",
+        "vocab_size": "vocab_size", **GRANITE_SCALES}),
+    "granite_moe_shared": ("granitemoe", GRANITE_EXPERTS, {
+        "expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok",
+        "vocab_size": "vocab_size", "attention.scale": "attention_multiplier",
         "expert_shared_feed_forward_length": "shared_intermediate_size"}),
     "nemotron_h": ("nemotron_h_moe", NEMOTRON, {**NEMOTRON_KEYS, **NEMOTRON_EXPERT_KEYS}),
     "nemotron_h_latent": ("nemotron_h_moe", NEMOTRON, {
@@ -188,8 +197,8 @@ def nemotron_stacks(config, tensors):
     return result
 
 
-HYBRID_STACKS = {**dict.fromkeys(("granite_hybrid", "granite_hybrid_dense",
-                                  "granite_hybrid_attention"), granite_stacks),
+HYBRID_STACKS = {**dict.fromkeys((name for name in HYBRIDS if name.startswith("granite")),
+                                 granite_stacks),
                  **dict.fromkeys(("nemotron_h", "nemotron_h_latent", "nemotron_h_dense"),
                                  nemotron_stacks),
                  **dict.fromkeys(("falcon_h1", "falcon_h1_normed"), lambda *_: {})}

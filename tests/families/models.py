@@ -274,6 +274,14 @@ CASES = {
         "mamba_d_ssm": None, "mamba_n_groups": 2, "mamba_rms_norm": True,
         "mamba_norm_before_gate": True, "projectors_bias": True, "mlp_bias": True}, prompt=124,
                                 context=192, targets=("x86-64-v3",)),
+    "granite_moe": of_type("granitemoe", "GraniteMoeForCausalLM", TIED, {
+        "num_local_experts": 6, "num_experts_per_tok": 2, "embedding_multiplier": 0.4,
+        "residual_multiplier": 1.7, "attention_multiplier": 0.2, "logits_scaling": 1.7},
+                           prompt=40),
+    "granite_moe_shared": of_type("granitemoeshared", "GraniteMoeSharedForCausalLM", {
+        "num_local_experts": 5, "num_experts_per_tok": 3, "shared_intermediate_size": 40,
+        "attention_multiplier": 0.2, "attention_bias": True}, prompt=40,
+                                  targets=("x86-64-v3",)),
     "granite_hybrid": of_type("granitemoehybrid", "GraniteMoeHybridForCausalLM", TIED, MAMBA, {
         "num_hidden_layers": 4, "layer_types": ["mamba", "attention", "mamba", "mamba"],
         "num_local_experts": 6, "num_experts_per_tok": 2, "shared_intermediate_size": 40,

@@ -37,6 +37,8 @@
   X(gptOss) \
   X(granite) \
   X(graniteHybrid) \
+  X(graniteMoe) \
+  X(graniteMoeShared) \
   X(hunYuanDense) \
   X(hunYuanMoe) \
   X(hy3) \

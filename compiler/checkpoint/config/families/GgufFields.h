@@ -6,6 +6,7 @@
 #include "compiler/checkpoint/files/Tensor.h"
 
 #include <algorithm>
+#include <charconv>
 #include <span>
 
 namespace ingot::checkpoint {
@@ -106,12 +107,25 @@ public:
   bool hasTensor(std::string_view name) const {
     return std::ranges::any_of(tensors, [&](const Tensor &tensor) { return tensor.name == name; });
   }
-  /// Whether one of `layers` layers has the tensor `name` ("attn_q.bias").
+  /// Of each of `layers` layers whether it has the tensor `name` ("attn_q.bias").
+  std::vector<bool> layersWith(std::string_view name, uint64_t layers) const {
+    constexpr std::string_view prefix = "blk.";
+    std::vector<bool> with(layers);
+    for (const Tensor &tensor : tensors) {
+      std::string_view rest = tensor.name;
+      if (!rest.starts_with(prefix))
+        continue;
+      rest.remove_prefix(prefix.size());
+      uint64_t layer = layers;
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
+      rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+      if (error == std::errc() && layer < layers && rest.starts_with('.') && rest.substr(1) == name)
+        with[layer] = true;
+    }
+    return with;
+  }
   bool hasInLayers(std::string_view name, uint64_t layers) const {
-    for (uint64_t layer = 0; layer < layers; ++layer)
-      if (hasTensor(message("blk.", layer, ".", name)))
-        return true;
-    return false;
+    return std::ranges::count(layersWith(name, layers), true) != 0;
   }
 
 private:

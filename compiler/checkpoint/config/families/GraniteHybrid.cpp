@@ -39,32 +39,20 @@ static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
 
 static void readGgufOwn(GgufFields &fields, ConfigDraft &config) {
   readStateSpace(fields, config, std::get<StateSpace>(*config.other));
-  constexpr std::string_view shared = "expert_shared_feed_forward_length";
-  if (!config.experts) {
-    fields.has(shared); // the MLP's
-    return;
-  }
-  config.experts->stacks = "experts";
-  config.experts->sharedSize = fields.unsignedIntegerOr(shared, 0, 0, ModelConfig::widest);
+  if (config.experts)
+    readGraniteExperts(fields, config);
+  else
+    fields.has("expert_shared_feed_forward_length"); // the MLP's
 }
-
-static constexpr ModelForm form = {
-    .names = {.feedForward = "shared_mlp", .gateUp = "input_linear", .down = "output_linear"}};
 
 constinit const Family graniteHybrid = {
     .architecture = "GraniteMoeHybridForCausalLM",
-    .form = form,
+    .form = kGraniteForm,
     .layers = {.other = StateSpace{},
                .otherType = "linear_attention",
                .hasOldTypes = true,
                .mlp = {.fusedGateUp = true},
-               .experts = Experts{.storage = ExpertStorage::Halves,
-                                  .stacks = "block_sparse_moe",
-                                  .stackedGateUp = "input_linear.weight",
-                                  .stackedDown = "output_linear.weight",
-                                  .module = "",
-                                  .router = "block_sparse_moe.router.layer",
-                                  .shared = "shared_mlp"}},
+               .experts = graniteExperts()},
     .json = {.bos = 1,
              .eos = 2,
              .expertsPerToken = 2,

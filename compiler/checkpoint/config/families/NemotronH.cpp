@@ -102,13 +102,13 @@ static void readGgufLayers(GgufFields &fields, ConfigDraft &config) {
   config.mlp.innerSize = std::max<uint64_t>(std::ranges::max(config.innerSizes), 1);
   if (fields.unsignedIntegerOr("expert_count", 0, 0, Experts::most) == 0)
     config.experts.reset();
+  const std::vector<bool> routed = fields.layersWith("ffn_gate_inp.weight", layers);
   for (uint64_t layer = 0; layer < layers; ++layer) {
     const bool attends = heads[layer] != 0, isMlp = config.innerSizes[layer] != 0;
     if (attends && isMlp)
       fields.fail(widths, message("layer ", layer, " has KV heads too"), "convert the model again");
     config.otherLayers.push_back(!attends && !isMlp);
-    config.sparseLayers.push_back(isMlp &&
-                                  fields.hasTensor(message("blk.", layer, ".ffn_gate_inp.weight")));
+    config.sparseLayers.push_back(isMlp && routed[layer]);
     config.parts.push_back(isMlp ? LayerParts::Channels : LayerParts::Tokens);
   }
   config.rotatingLayers.assign(layers, false);
