@@ -154,9 +154,11 @@ static KernelVariant wholeKernel(llm::AttentionOp op, const CudaArchitecture &ar
   std::string blocks = "((" + std::to_string(form.blocks) + " * sms) min (" + tiles + " * " +
                        std::to_string(form.headBlocks) + "))";
   variant.extent(blocks);
-  variant.workspace(
-      std::to_string(engine::kCounterBytes) + " + " + blocks + " * " +
-      std::to_string(form.rowTiles * kAttentionRows * llvm::alignTo(latent.valueDim, 64) * 4));
+  // Beside its part of the rows' sums a thread has four more numbers.
+  int64_t floats =
+      form.rowTiles * kAttentionRows * llvm::alignTo(latent.valueDim, 64) + 4 * form.threads();
+  variant.workspace(std::to_string(engine::kCounterBytes) + " + " + blocks + " * " +
+                    std::to_string(floats * 4));
   return variant.take();
 }
 
@@ -171,15 +173,24 @@ void codegen::addLatentKernels(llm::AttentionOp op, const CudaArchitecture &arch
   Form many(latent, architecture, latent.rowTiles(architecture, kMostRowTiles));
   int64_t most = mostOf(declared, latent.rows), sequences = mostOf(declared, latent.sequences);
   int64_t segments = mostSegments(latent.cache, mostOf(declared, latent.width), latent.segment());
-  int64_t split = std::min({kDecodeTokens, engine::kCounterBytes / 4 / few.headBlocks,
-                            kMostParts / (segments * partBytes(latent, few))});
-  if (split >= 1) {
-    kernels.push_back(splitKernel(op, architecture, few, split));
+  const int64_t blocks = llvm::divideCeil(latent.heads, kAttentionRows); // of a token, at most
+  int64_t split = std::min<int64_t>({kDecodeTokens, engine::kCounterBytes / 4 / blocks,
+                                     kMostParts / (segments * partBytes(latent, few))});
+  // Whether registers suffice depends on the compiler's version.
+  auto isFallback = [&] {
+    kernels.back().facts.push_back(
+        builder.getNamedAttr(engine::kFallback, builder.getStringAttr("fewer rows")));
+  };
+  for (int64_t tiles = few.rowTiles; split >= 1 && tiles > 0; tiles /= 2) {
+    kernels.push_back(splitKernel(op, architecture, Form(latent, architecture, tiles), split));
     kernels.back().guards = {range(latent.rows, 1, split)};
-    if (most <= split)
-      return;
-    kernels.back().ranges = {range(latent.rows, 1, split)};
+    if (most > split)
+      kernels.back().ranges = kernels.back().guards;
+    if (tiles < few.rowTiles)
+      isFallback();
   }
+  if (most <= split)
+    return;
   // Tiles of several tokens are mostly empty where hardly any sequence has more than one: at most
   // three tokens for two sequences, as far as ranges can say so.
   if (few.rowTiles < many.rowTiles) {
@@ -192,10 +203,8 @@ void codegen::addLatentKernels(llm::AttentionOp op, const CudaArchitecture &arch
     }
   }
   kernels.push_back(wholeKernel(op, architecture, many));
-  // Whether registers suffice depends on the compiler's version.
   for (int64_t tiles = many.rowTiles / 2; tiles > 0; tiles /= 2) {
     kernels.push_back(wholeKernel(op, architecture, Form(latent, architecture, tiles)));
-    kernels.back().facts.push_back(
-        builder.getNamedAttr(engine::kFallback, builder.getStringAttr("fewer rows")));
+    isFallback();
   }
 }

@@ -286,30 +286,39 @@ private:
       }
   }
 
-  /// This thread's totals of all segments before, kThreads apart.
+  /// This thread's totals of all segments before, kThreads apart: sums, then two maxima and the
+  /// sums of two rows' weights.
+  static constexpr int threadSums = kWarpPairs * 8, threadTotals = threadSums + 4;
   __device__ __forceinline__ float *totals() const {
-    return workspace() + i64(blockIdx.x) * kWarpPairs * 8 * kThreads + threadIdx.x;
+    return workspace() + i64(blockIdx.x) * threadTotals * kThreads + threadIdx.x;
   }
   __device__ __forceinline__ void keepTotals() {
-    total = state;
+    float *to = totals();
 #pragma unroll
-    for (int i = 0; i < kWarpPairs * 8; ++i)
-      totals()[i * kThreads] = sums[i / 8][i % 8 / 4][i % 4];
+    for (int half = 0; half < 2; ++half) {
+      to[(threadSums + half) * kThreads] = state.maximum[half];
+      to[(threadSums + 2 + half) * kThreads] = state.sum[half];
+    }
+#pragma unroll
+    for (int i = 0; i < threadSums; ++i)
+      to[i * kThreads] = sums[i / 8][i % 8 / 4][i % 4];
   }
   /// Merges the totals and the finished segment, into the latter.
   __device__ __forceinline__ void mergeTotals() {
+    const float *from = totals();
     MergeFactors factors[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       // A segment behind the row's last position is empty: it leaves the total as it is.
-      factors[half] = mergeFactors(total.maximum[half], state.maximum[half]);
+      factors[half] = mergeFactors(from[(threadSums + half) * kThreads], state.maximum[half]);
       state.maximum[half] = factors[half].maximum;
-      state.sum[half] = mergeValue(factors[half], total.sum[half], state.sum[half]);
+      state.sum[half] =
+          mergeValue(factors[half], from[(threadSums + 2 + half) * kThreads], state.sum[half]);
     }
 #pragma unroll
-    for (int i = 0; i < kWarpPairs * 8; ++i) {
+    for (int i = 0; i < threadSums; ++i) {
       float &sum = sums[i / 8][i % 8 / 4][i % 4];
-      sum = mergeValue(factors[i % 4 / 2], totals()[i * kThreads], sum);
+      sum = mergeValue(factors[i % 4 / 2], from[i * kThreads], sum);
     }
   }
 
@@ -335,7 +344,7 @@ private:
   u8 *memory;
   Query query;
   Seen seen[2];
-  RowState state, total; ///< of the segment and of all before it
+  RowState state; ///< of the segment
   float sums[kWarpPairs][2][4];
 };
 

@@ -62,6 +62,10 @@ template <i64 Type> INGOT_DEVICE void multiply(float (&d)[4], const u32 (&a)[4],
     ptx::multiplyF16(d, a, b0, b1);
 }
 
+/// Turns of a loop along heads that are worked on at once: of latents, which are long, all of them
+/// would take too many registers beside the sums.
+constexpr int kMostUnrolled = kLatent ? 3 : 1024;
+
 //===- Tiles in shared memory ---------------------------------------------------------------===//
 
 /// Where the cache of a sequence is.
@@ -77,7 +81,8 @@ template <bool Keys>
 INGOT_DEVICE void copyTile(const KvSequence &from, i32 begin, i32 end, u32 rows, u32 scales) {
   constexpr int pieces = kRowBytes / 16;
   constexpr int stride = Keys ? kKeyStride : kValueStride;
-#pragma unroll
+  constexpr int unrolled = int(least(ceilDiv(kTile * pieces, kThreads), kMostUnrolled));
+#pragma unroll unrolled
   for (int i = 0; i < int(ceilDiv(kTile * pieces, kThreads)); ++i) {
     int piece = i * kThreads + int(threadIdx.x);
     if (kTile * pieces % kThreads != 0 && piece >= kTile * pieces)
@@ -188,8 +193,7 @@ INGOT_DEVICE void scoreTile(const Query &query, const u8 *keys, float (&scores)[
     for (int i = 0; i < 4; ++i)
       scores[tile][i] = 0;
   const u8 *lane = keys + laneRow() * kKeyStride;
-  // Of long heads, whose query is in shared memory, all at once would take too many registers.
-  constexpr int unrolled = kLatent ? 4 : kSteps;
+  constexpr int unrolled = int(least(kSteps, kMostUnrolled));
 #pragma unroll unrolled
   for (int step = 0; step < kSteps; ++step) {
     u32 rows[4];
