@@ -65,7 +65,7 @@ def widened(case, to=32):
     name = next(name for name in models.CASES if models.CASES[name] is case)
     wide = models.Case(config, context=case.context, embeddings=case.embeddings, seed=case.seed)
     wide.prompt = case.prompt
-    tensors = {key: [{was: to, 2 * was: 2 * to}.get(size, size) if ".experts." in key else size
+    tensors = {key: [{was: to, 2 * was: 2 * to}.get(size, size) if "experts." in key else size
                      for size in shape]
                for key, shape in models.stored_tensors()[name].items()}
     wide.checkpoint = lambda: models.Case.checkpoint(wide, tensors)
@@ -135,6 +135,23 @@ RELEASES = {
                     "visual", "mtp", "lm_head", "model.layers.0."],
             bits=4, group_size=32, version="gemm", zero_point=True), layouts.awq(), "int4",
         models.WRAPPERS["qwen3_5"]),
+    # moonshotai/Kimi-K2-Thinking and K2.5: what experts compute, and no more.
+    "kimi_k2_int4": Release(
+        "deepseek_v3", compressed(
+            ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
+             r"re:.*mlp\.(gate|up|gate_up|down)_proj.*"], "pack-quantized", INT4),
+        layouts.packed(), "int4", models.WRAPPERS["deepseek_v3"]),
+    # nvidia/DeepSeek-V3.1-NVFP4: attention stays in 16 bits, but for its result.
+    "deepseek_v3_nvfp4": Release(
+        "deepseek_v3", excluded(
+            ["*self_attn.q_*", "*self_attn.kv_*", "lm_head", "*mlp.gate"], quant_algo="NVFP4",
+            kv_cache_quant_algo=None, group_size=16, producer={"name": "modelopt",
+                                                               "version": "0.44"}),
+        layouts.nvfp4(modelopt=True), "codebook4"),
+    # cyankiwi/GLM-4.7-Flash-AWQ-4bit and others: all but the router.
+    "glm4_moe_lite_int4": Release(
+        "glm4_moe_lite", compressed(["lm_head", "re:.*mlp.gate$"], "pack-quantized", INT4),
+        layouts.packed(), "int4"),
     # Qwen/Qwen3.5-35B-A3B-GPTQ-Int4: rules that take out, and one that changes.
     "qwen3_next_gptq": Release(
         "qwen3_next", dynamic(

@@ -19,6 +19,33 @@ static void checkFrequency(JsonFields &fields) {
                 "use a checkpoint where it is 1");
 }
 
+/// Layers of latent attention, which layer_types calls `type`.
+static constexpr LayerPattern latentLayers(const Experts &experts,
+                                           std::string_view type = "full_attention") {
+  LayerPattern layers;
+  layers.other = LatentAttention{};
+  layers.otherType = type;
+  layers.experts = experts;
+  return layers;
+}
+
+static constexpr ConfigJson latentJson(void (*readOwn)(JsonFields &, ConfigDraft &),
+                                       uint64_t positions, double epsilon = 1e-6,
+                                       uint64_t perToken = 8) {
+  return {.positions = positions,
+          .bos = 0,
+          .eos = 1,
+          .headDim = 64,
+          .epsilon = epsilon,
+          .expertsPerToken = perToken,
+          .expertCount = "n_routed_experts",
+          .scaledRope = RopeType::Yarn,
+          .meaningless = meaningless,
+          .readOwn = readOwn};
+}
+
+static constexpr Experts biasedExperts = sigmoidExperts("gate.e_score_correction_bias");
+
 //===- DeepSeek-V2 --------------------------------------------------------------------------===//
 
 static void readV2(JsonFields &fields, ConfigDraft &config) {
@@ -39,17 +66,16 @@ static void readV2(JsonFields &fields, ConfigDraft &config) {
   config.experts->routing.normTopkProb = false;
 }
 
-constinit const Family deepSeekV2 = {
-    .architecture = "DeepseekV2ForCausalLM",
-    .layers = {.other = LatentAttention{}, .otherType = "full_attention", .experts = Experts{}},
-    .vary = scaleLatent,
-    .json = {.bos = 1,
-             .eos = 2,
-             .headDim = 64,
-             .scaledRope = RopeType::Yarn,
-             .expertCount = "n_routed_experts",
-             .meaningless = meaningless,
-             .readOwn = readV2}};
+constinit const Family deepSeekV2 = {.architecture = "DeepseekV2ForCausalLM",
+                                     .layers = latentLayers(Experts{}),
+                                     .vary = scaleLatent,
+                                     .json = {.bos = 1,
+                                              .eos = 2,
+                                              .headDim = 64,
+                                              .expertCount = "n_routed_experts",
+                                              .scaledRope = RopeType::Yarn,
+                                              .meaningless = meaningless,
+                                              .readOwn = readV2}};
 
 //===- DeepSeek-V3 --------------------------------------------------------------------------===//
 
@@ -60,22 +86,11 @@ static void readV3(JsonFields &fields, ConfigDraft &config) {
       fields, config);
 }
 
-constinit const Family deepSeekV3 = {
-    .architecture = "DeepseekV3ForCausalLM",
-    .layers = {.other = LatentAttention{},
-               .otherType = "full_attention",
-               .experts = sigmoidExperts("gate.e_score_correction_bias")},
-    .vary = scaleLatent,
-    .json = {.positions = 4096,
-             .bos = 0,
-             .eos = 1,
-             .headDim = 64,
-             .scaledRope = RopeType::Yarn,
-             .expertsPerToken = 8,
-             .expertCount = "n_routed_experts",
-             .meaningless = meaningless,
-             .readOwn = readV3},
-    .gguf = kLatentGguf};
+constinit const Family deepSeekV3 = {.architecture = "DeepseekV3ForCausalLM",
+                                     .layers = latentLayers(biasedExperts),
+                                     .vary = scaleLatent,
+                                     .json = latentJson(readV3, 4096),
+                                     .gguf = kLatentGguf};
 
 //===- DeepSeek-V3.2 and GLM-5 --------------------------------------------------------------===//
 
@@ -101,21 +116,10 @@ static void readV32(JsonFields &fields, ConfigDraft &config) {
   readIndex(fields, config, 64, false);
 }
 
-constinit const Family deepSeekV32 = {
-    .architecture = "DeepseekV32ForCausalLM",
-    .layers = {.other = LatentAttention{},
-               .otherType = "indexed_attention",
-               .experts = sigmoidExperts("gate.e_score_correction_bias")},
-    .vary = scaleLatent,
-    .json = {.positions = 163840,
-             .bos = 0,
-             .eos = 1,
-             .headDim = 64,
-             .scaledRope = RopeType::Yarn,
-             .expertsPerToken = 8,
-             .expertCount = "n_routed_experts",
-             .meaningless = meaningless,
-             .readOwn = readV32}};
+constinit const Family deepSeekV32 = {.architecture = "DeepseekV32ForCausalLM",
+                                      .layers = latentLayers(biasedExperts, "indexed_attention"),
+                                      .vary = scaleLatent,
+                                      .json = latentJson(readV32, 163840)};
 
 /// Of each layer whether it takes the choice of the one before: by a list, by a text with F or S
 /// for each, or by how often layers choose.
@@ -148,22 +152,10 @@ static void readGlm5(JsonFields &fields, ConfigDraft &config) {
   config.sharedIndices = readShared(fields, config.layerCount());
 }
 
-constinit const Family glmMoeDsa = {
-    .architecture = "GlmMoeDsaForCausalLM",
-    .layers = {.other = LatentAttention{},
-               .otherType = "indexed_attention",
-               .experts = sigmoidExperts("gate.e_score_correction_bias")},
-    .vary = scaleLatent,
-    .json = {.positions = 202752,
-             .bos = 0,
-             .eos = 1,
-             .headDim = 64,
-             .epsilon = 1e-5,
-             .scaledRope = RopeType::Yarn,
-             .expertsPerToken = 8,
-             .expertCount = "n_routed_experts",
-             .meaningless = meaningless,
-             .readOwn = readGlm5}};
+constinit const Family glmMoeDsa = {.architecture = "GlmMoeDsaForCausalLM",
+                                    .layers = latentLayers(biasedExperts, "indexed_attention"),
+                                    .vary = scaleLatent,
+                                    .json = latentJson(readGlm5, 202752, 1e-5)};
 
 //===- GLM-4.7-Flash ------------------------------------------------------------------------===//
 
@@ -172,22 +164,10 @@ static void readGlm(JsonFields &fields, ConfigDraft &config) {
   RoutedExperts{.innerSize = 1536, .scale = 1.8}.read(fields, config);
 }
 
-constinit const Family glm4MoeLite = {
-    .architecture = "Glm4MoeLiteForCausalLM",
-    .layers = {.other = LatentAttention{},
-               .otherType = "full_attention",
-               .experts = sigmoidExperts("gate.e_score_correction_bias")},
-    .vary = scaleLatent,
-    .json = {.positions = 202752,
-             .bos = 0,
-             .eos = 1,
-             .headDim = 64,
-             .epsilon = 1e-5,
-             .scaledRope = RopeType::Yarn,
-             .expertsPerToken = 4,
-             .expertCount = "n_routed_experts",
-             .meaningless = meaningless,
-             .readOwn = readGlm}};
+constinit const Family glm4MoeLite = {.architecture = "Glm4MoeLiteForCausalLM",
+                                      .layers = latentLayers(biasedExperts),
+                                      .vary = scaleLatent,
+                                      .json = latentJson(readGlm, 202752, 1e-5, 4)};
 
 //===- Mistral 4 ----------------------------------------------------------------------------===//
 
@@ -214,9 +194,7 @@ static constexpr Experts softmaxExperts() {
 }
 
 constinit const Family mistral4 = {.architecture = "Mistral4ForCausalLM",
-                                   .layers = {.other = LatentAttention{},
-                                              .otherType = "full_attention",
-                                              .experts = softmaxExperts()},
+                                   .layers = latentLayers(softmaxExperts()),
                                    .vary = scaleLatent,
                                    .rotatesParts = true,
                                    .json = {.positions = 1048576,
@@ -224,9 +202,9 @@ constinit const Family mistral4 = {.architecture = "Mistral4ForCausalLM",
                                             .eos = 2,
                                             .headDim = 64,
                                             .rope = {.takesBeta = true},
-                                            .scaledRope = RopeType::Yarn,
                                             .expertsPerToken = 4,
                                             .expertCount = "n_routed_experts",
+                                            .scaledRope = RopeType::Yarn,
                                             .meaningless = meaningless,
                                             .readOwn = readMistral}};
 
