@@ -4,6 +4,7 @@
 
 #include "compiler/build/DefaultRecipe.h"
 #include "compiler/build/DiagnosticCollector.h"
+#include "compiler/checkpoint/config/LayerPlan.h"
 #include "compiler/checkpoint/config/ModelConfig.h"
 #include "compiler/checkpoint/config/VisionPlan.h"
 #include "compiler/checkpoint/gguf/GgmlBlocks.h"
@@ -48,6 +49,15 @@ void sayLengthOfRotation(BuildRequest &request, Progress &progress) {
                   std::to_string(request.limits.maxContext) +
                   "; transformers rotates those up to " + trained +
                   " otherwise, as an engine with --max-context " + trained + " does");
+}
+
+/// Which form latent attention has, of two whose bits differ.
+void sayFormOfLatents(BuildRequest &request) {
+  const auto &layers = request.checkpoint.config().layers;
+  if (llvm::any_of(layers, [](const checkpoint::LayerPlan &layer) {
+        return std::holds_alternative<checkpoint::LatentAttention>(layer.tokenMixer);
+      }))
+    request.options.push_back({"latent attention", "", "absorbed", "all rows have one form"});
 }
 
 /// Rows of the encoder, where the model has one: its largest picture, within reason.
@@ -478,6 +488,7 @@ Expected<BuildRequest> compiler::readRequest(MLIRContext &context, const BuildOp
   if (auto outcome = settleLimits(request, options); !outcome)
     return outcome.error();
   sayLengthOfRotation(request, progress);
+  sayFormOfLatents(request);
   if (auto outcome = checkImport(context, request, options, progress); !outcome)
     return outcome.error();
   llvm::append_range(request.options, recordsAsGiven(options));

@@ -198,13 +198,18 @@ class ModelFamilies(harness.BuildTest):
                 self.assertEqual(stored["token"], meant["token"])
                 self.assertAlmostEqual(stored["logprob"], meant["logprob"], delta=1e-4)
 
+    def test_latent_attention_says_its_form(self):
+        provenance = self.ingot_run("inspect", self.check("deepseek_v2"), "--section",
+                                    "provenance")
+        self.assertRegex(provenance.stdout, "latent attention +absorbed .*one form")
+
     def test_phi3_says_which_factors_it_uses(self):
         for name, factors in (("phi3_short", "short_factor"), ("phi3_long", "long_factor")):
             provenance = self.ingot_run("inspect", self.check(name), "--section", "provenance")
             self.assertRegex(provenance.stdout, f"longrope +{factors} .*trained length, 32")
 
 
-for model in models.CASES.keys() - {"phi3_short", "phi3_long"}:
+for model in models.CASES.keys() - {"phi3_short", "phi3_long", "deepseek_v2"}:
     setattr(ModelFamilies, f"test_{model}", lambda self, name=model: self.check(name))
 
 if __name__ == "__main__":
