@@ -228,7 +228,7 @@ REFUSED = {
     "gemma3n": "more than sums and products",
     **dict.fromkeys(("gpt_oss", "llama4", "llama4_list"), STACK)}
 LATENT = ("deepseek_v2", "deepseek_v2_greedy", "deepseek_v3", "deepseek_v3_halves",
-          "glm4_moe_lite", "mistral4")
+          "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "mistral4")
 WITHOUT_HEADS = (*LATENT, "mimo_v2", "qwen3_5", "qwen3_5_moe", "qwen3_next")
 for case_name in models.CASES:
     setattr(Families, f"test_{case_name}", lambda self, name=case_name: self.check(name))
